@@ -4,6 +4,12 @@
 **
 ** (program, promises, macros: written with the parts they describe)
 **
+** -- Macros (define them before the include) ---------------------------------
+** name                 default    effect
+** LJM_IMPLEMENTATION   undefined  this unit gets the function bodies
+** LJM_STATIC           undefined  all functions are static to the unit
+** LJM_API              extern     what stands before each public function
+**
 ** -- Stream grammar ---------------------------------------------------------
 **
 ** Normative for formats 1 to 4; ljparse.h reads them all. Notation: U is an

@@ -2,6 +2,12 @@
 ** ljparse.h - 0.1.0 - reads LuaJIT memory profiler streams, aggregates and
 ** reports. SPDX-License-Identifier: MIT
 **
+** -- Macros (define them before the include) ---------------------------------
+** name                 default    effect
+** LJP_IMPLEMENTATION   undefined  this unit gets the function bodies
+** LJP_STATIC           undefined  all functions are static to the unit
+** LJP_API              extern     what stands before each public function
+**
 ** Stream grammar: see ljmemprof.h, which is normative. Versions read: 1-4.
 **
 ** -- Contents: search for the rule lines ------------------------------------

@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# headers.sh CHECK [ARGS] - checks the two headers as files. One ctest entry a
+# check:
+#   compile COMPILER [FLAGS]  each way of including them, C99 to C++11
+#   macros COMPILER           each documented macro, and none but those
+#   symbols COMPILER          what the object exports, imports and keeps
+#   stack COMPILER            stack use per function
+set -euo pipefail
+export LC_ALL=C
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+warn=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wcast-align
+      -Werror)
+checks=0
+
+fail() { echo "FAIL $*"; exit 1; }
+
+# source NAME <<text: a translation unit. `main` is added to those that lack
+# it, so that each can be linked and run.
+unit()
+{
+  { cat; [ "${2:-}" = part ] || echo 'int main(void) { return 0; }'; } \
+    >"$dir/$1.c"
+}
+
+write_units()
+{
+  local h
+  for h in ljmemprof ljparse; do
+    echo "#include \"$h.h\"" | unit "$h-alone"
+    printf '#include "%s.h"\n' "$h" "$h" | unit "$h-twice"
+  done
+  printf '#include "ljmemprof.h"\n#include "ljparse.h"\n' | unit both
+  printf '#include "ljparse.h"\n#include "ljmemprof.h"\n' | unit both-turned
+  unit impl <<'END'
+#define LJM_IMPLEMENTATION
+#define LJP_IMPLEMENTATION
+#include "ljmemprof.h"
+#include "ljparse.h"
+#include "ljparse.h"
+#include "ljmemprof.h"
+END
+  unit impl-turned <<'END'
+#define LJP_IMPLEMENTATION
+#include "ljparse.h"
+#define LJM_IMPLEMENTATION
+#include "ljmemprof.h"
+END
+  # Interface first, implementation by a second inclusion.
+  unit impl-late <<'END'
+#include "ljmemprof.h"
+#include "ljparse.h"
+#define LJM_IMPLEMENTATION
+#define LJP_IMPLEMENTATION
+#include "ljmemprof.h"
+#include "ljparse.h"
+END
+}
+
+# compile_static CC...: LJM_STATIC and LJP_STATIC; what a host leaves unused is
+# no concern of the headers'.
+compile_static()
+{
+  unit static <<'END'
+#define LJM_STATIC
+#define LJP_STATIC
+#define LJM_IMPLEMENTATION
+#define LJP_IMPLEMENTATION
+#include "ljmemprof.h"
+#include "ljparse.h"
+END
+  "$@" -Wno-unused-function "$dir/static.c" -o "$dir/static"
+  "$dir/static" || fail "static does not run"
+  checks=$((checks + 1))
+}
+
+# compile_two CC...: the interface in one unit, the implementation in another,
+# linked.
+compile_two()
+{
+  printf '#include "ljmemprof.h"\n#include "ljparse.h"\n' | unit two-user
+  unit two-impl part <<'END'
+#define LJM_IMPLEMENTATION
+#define LJP_IMPLEMENTATION
+#include "ljmemprof.h"
+#include "ljparse.h"
+END
+  "$@" "$dir/two-user.c" "$dir/two-impl.c" -o "$dir/two"
+  "$dir/two" || fail "two units do not run"
+  checks=$((checks + 1))
+}
+
+compile()
+{
+  local cc=$1 lang opt src
+  shift
+  write_units
+  for lang in -std=c99 -std=c11 -std=gnu17 '-x c++ -std=c++11'; do
+    # A cross compiler has no C++ beside it.
+    case $cc:$lang in *-linux-gnu-gcc:*c++*) continue ;; esac
+    case $lang in
+      *c++*) local extra=() ;;
+      *) local extra=(-Wc++-compat -Wstrict-prototypes) ;;
+    esac
+    for opt in -O0 -O2; do
+      # shellcheck disable=SC2206 # $lang is two words
+      local run=("$cc" "$@" -I "$top" "${warn[@]}" "${extra[@]}" $opt $lang)
+      for src in "$dir"/ljmemprof-*.c "$dir"/ljparse-*.c "$dir"/both*.c \
+                 "$dir"/impl*.c; do
+        "${run[@]}" "$src" -o "$dir/out" || fail "$lang $opt $(basename "$src")"
+        "$dir/out" || fail "$(basename "$src") does not run"
+        checks=$((checks + 1))
+      done
+      compile_static "${run[@]}"
+      compile_two "${run[@]}"
+    done
+  done
+}
+
+# The configuration macros that a header documents: the first words of the
+# lines of the table that its first comment has under "Macros".
+documented()
+{
+  awk '/^\*\/$/ { exit }
+       /^\*\* -- / { on = ($3 == "Macros" || $3 == "Configuration") }
+       on && $2 ~ /^LJ[MP]_[A-Z]/ { print $2 }' "$1" | sort -u
+}
+
+# Those it asks for: tested with #if or #ifdef, and not defined by itself
+# outside an #ifndef of the same name.
+asked()
+{
+  grep -hoE '^ *# *(if|ifdef|ifndef|elif)\b.*' "$1" |
+    grep -oE '\bLJ[MP]_[A-Z0-9_]+\b' | grep -vE '_IMPLEMENTATION_DONE$' |
+    sort -u
+}
+
+macros()
+{
+  local cc=$1 h m def
+  for h in ljmemprof ljparse; do
+    documented "$top/$h.h" >"$dir/documented"
+    asked "$top/$h.h" >"$dir/asked"
+    diff "$dir/documented" "$dir/asked" ||
+      fail "$h.h: macros documented (<) and asked for (>) differ"
+    while read -r m; do
+      case $m in
+        *_API) def="$m=extern" ;;
+        *_ASSERT) def="$m(x)=((void)(x))" ;;
+        *) def=$m ;;
+      esac
+      printf '#define %s_IMPLEMENTATION\n#include "%s.h"\n' \
+        "$(grep -oE '^LJ[MP]' <<<"$m")" "$h" | grep -vxF "#define $m" |
+        unit macro
+      "$cc" -I "$top" "${warn[@]}" -Wno-unused-function -std=c99 "-D$def" \
+        "$dir/macro.c" -o "$dir/macro" || fail "$h.h with $def"
+      "$dir/macro" || fail "$h.h with $def does not run"
+      checks=$((checks + 1))
+    done <"$dir/documented"
+  done
+}
+
+# object CC HEADER PREFIX FLAGS...: the implementation as one object.
+object()
+{
+  local cc=$1 h=$2 p=$3
+  shift 3
+  printf '#define %s_IMPLEMENTATION\n#include "%s.h"\n' "$p" "$h" |
+    unit object part
+  "$cc" -I "$top" -std=c99 -c "$@" "$dir/object.c" -o "$dir/object.o"
+}
+
+# No printing, no exiting, no process-wide state, no stack allocation.
+forbidden='v?f?printf|puts|putchar|perror|abort|_?exit|atexit|signal|sigaction'
+forbidden+='|system|setenv|putenv|setlocale|strtok|rand|srand|alloca|environ'
+forbidden+='|setjmp|longjmp|__assert_fail'
+
+symbols()
+{
+  local cc=$1 h p bad
+  for h in ljmemprof ljparse; do
+    p=LJ$(sed 's/ljmemprof/M/; s/ljparse/P/' <<<"$h")
+    object "$cc" "$h" "$p" -O2
+    nm -g --defined-only "$dir/object.o" | awk '{ print $3 }' | sort \
+      >"$dir/exported"
+    bad=$(grep -vE "^${p,,}_[a-z0-9_]+$" "$dir/exported") || true
+    [ -z "$bad" ] || fail "$h.h exports $bad"
+    # Each function declared is defined, and each defined one is declared.
+    printf '#include "%s.h"\n' "$h" |
+      "$cc" -E -P -I "$top" "-D${p}_API=LJT_DECLARED" -x c - |
+      tr '\n' ' ' | grep -oE "LJT_DECLARED [^;{]*" |
+      grep -oE "\b${p,,}_[a-z0-9_]+ *\(" | tr -d ' (' | sort -u \
+      >"$dir/declared" || fail "$h.h declares no function"
+    diff "$dir/declared" "$dir/exported" ||
+      fail "$h.h: declared (<) and defined (>) functions differ"
+    # Types first in a declaration never have a parenthesis behind them, so
+    # the names above are the functions' and their callbacks' alone.
+    bad=$(nm -u "$dir/object.o" | awk '{ print $2 }' |
+          grep -xE "$forbidden") || true
+    [ -z "$bad" ] || fail "$h.h calls $bad"
+    bad=$(mutable "$dir/object.o")
+    [ -z "$bad" ] || fail "$h.h keeps mutable globals: $bad"
+    object "$cc" "$h" "$p" -O0 "-D${p}_STATIC"
+    bad=$(nm -g --defined-only "$dir/object.o")
+    [ -z "$bad" ] || fail "$h.h with ${p}_STATIC exports $bad"
+    checks=$((checks + 5))
+  done
+}
+
+# Sections of an object that can be written to and are not empty.
+mutable()
+{
+  readelf -SW "$1" | sed 's/^ *\[ *[0-9]*\] *//' |
+    awk '$1 ~ /^\.(data|bss|tdata|tbss)/ && $1 !~ /^\.data\.rel\.ro/ &&
+         $5 !~ /^0+$/ { print $1 " of 0x" $5 " bytes" }'
+}
+
+stack()
+{
+  local cc=$1 h p most
+  for h in ljmemprof:LJM:1024 ljparse:LJP:4096; do
+    IFS=: read -r h p most <<<"$h"
+    object "$cc" "$h" "$p" -O2 -fstack-usage
+    awk -F'\t' -v most="$most" -v h="$h.h" '
+      { n++ }
+      $2 > most || $3 ~ /dynamic/ { print "FAIL " h ": " $0; bad = 1 }
+      $2 > top { top = $2; who = $1 }
+      END { printf "%s: %d functions, largest frame %d bytes (%s)\n", h, n,
+            top, who; exit bad }' "$dir/object.su" || exit 1
+    checks=$((checks + 1))
+  done
+}
+
+check=$1
+shift
+"$check" "$@"
+echo "ok   $check $* ($checks checks)"
+[ "$checks" -gt 0 ]

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# lint.sh CHECK - rules of the tree that no compiler knows. One ctest entry a
+# check:
+#   names    prefixes of all that the headers name; names they must not take
+#   layout   80 columns, no tabs, function length
+#   contents the headers' parts are those that their first comment announces
+#   tree     nothing at the top but what belongs there; scripts executable
+#   shell    shellcheck over the scripts
+set -euo pipefail
+export LC_ALL=C
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$top"
+bad=0
+
+fail() { echo "FAIL $*"; bad=1; }
+
+# The header without comments and string literals.
+code() { gcc -w -fpreprocessed -dD -E -P -x c "$1" | sed 's/"[^"]*"/""/g'; }
+
+# Names at file scope of a unit, from its debug information, which also has
+# those that no function uses.
+scope_names()
+{
+  gcc -std=c99 -g3 -O0 -fno-eliminate-unused-debug-types \
+    -fno-eliminate-unused-debug-symbols -fkeep-static-functions -I . -w \
+    -c -x c - -o "$1.o"
+  readelf --debug-dump=info "$1.o" 2>/dev/null | awk '
+    /^ *<[0-9a-f]+><[0-9a-f]+>: Abbrev Number/ {
+      split($0, part, /[<>]/); depth = part[2]; tag = $NF
+    }
+    /DW_AT_name/ && ((depth == 1 && tag ~ /typedef|struct|union|enumer|subpro|variable/) ||
+                     (depth == 2 && tag ~ /enumerator\)/)) { print $NF }' |
+    sort -u
+}
+
+names()
+{
+  local dir h p base word
+  dir=$(mktemp -d)
+  # shellcheck disable=SC2064 # the folder's name is wanted as it is now
+  trap "rm -rf '$dir'" EXIT
+  for h in ljmemprof:LJM ljparse:LJP; do
+    IFS=: read -r h p <<<"$h"
+    base=$(code "$h.h" | grep -oE '^ *# *include <[^>]+>')
+    scope_names "$dir/base" <<<"$base" >"$dir/base.txt"
+    printf '#define %s_IMPLEMENTATION\n#include "%s.h"\n' "$p" "$h" |
+      scope_names "$dir/ours" >"$dir/ours.txt"
+    comm -13 "$dir/base.txt" "$dir/ours.txt" >"$dir/new.txt"
+    [ -s "$dir/new.txt" ] || fail "$h.h: no names found"
+    word=$(grep -vE "^(${p,,}i?_[a-z0-9_]+|${p}I?_[A-Z0-9_]+)$" \
+           "$dir/new.txt") && fail "$h.h: names without prefix:" "$word"
+    # Macros and functions as written, so that parts compiled elsewhere count.
+    # The guard alone has its own name.
+    word=$(code "$h.h" | grep -oE '^ *# *define +\w+' | awk '{ print $NF }' |
+           grep -vE "^(${p}I?_[A-Z0-9_]+|${h^^}_H)$") &&
+      fail "$h.h: macros without prefix:" "$word"
+    word=$(code "$h.h" | grep -E '^[A-Za-z][^;=]*\(' |
+           sed -E 's/\(.*//; s/.*[ *]//' |
+           grep -vE "^(${p,,}i?_[a-z0-9_]+|${p}I?_[A-Z0-9_]+)$" | sort -u) &&
+      fail "$h.h: functions without prefix:" "$word"
+    word=$(code "$h.h" | grep -oE '\b[A-Za-z_0-9]*__[A-Za-z_0-9]*\b' |
+           grep -vxE "$known" | sort -u) &&
+      fail "$h.h: double underscores:" "$word"
+    # Internal macros end with the header.
+    word=$(code "$h.h" | grep -oE '^ *# *undef +\w+' | awk '{ print $NF }' |
+           grep -vE "^${p}I_") && fail "$h.h: undefines:" "$word"
+  done
+  word=$(grep -nowE "$foreign" ljmemprof.h ljparse.h) &&
+    fail "names that Tarantool's fork owns:" "$word"
+  return 0
+}
+
+# Compilers' and systems' own names.
+known='__cplusplus|__linux__|__ELF__|__GNUC__|__GNUC_MINOR__|__clang__'
+known+='|__attribute__|__has_attribute|__builtin_[a-z0-9_]+|__BYTE_ORDER__'
+known+='|__ORDER_[A-Z_]+__|__SIZEOF_[A-Z_0-9]+__|__func__|__x86_64__|__i386__'
+known+='|__aarch64__|__GLIBC__|__USE_GNU|__SSE[0-9_]+__|__STDC_[A-Z_]+__'
+known+='|__mips__|__riscv|__s390x__|__alpha__|__APPLE__|__FreeBSD__|__arm__'
+known+='|__always_inline__|__noinline__|__cold__|__unused__|__target__'
+foreign='ljm_header|ljs_header|ljp_header|LJM_CURRENT_FORMAT_VERSION'
+foreign+='|LJM_CURRENT_VERSION|LJM_EPILOGUE_HEADER|LJM_MAGIC|LJS_[A-Z0-9_]+'
+foreign+='|LJP_FORMAT_VERSION|LJP_CURRENT_VERSION|LJP_FRAME_[A-Z0-9_]+'
+foreign+='|LJP_SYMTAB_[A-Z0-9_]+|LJP_MAGIC|LJP_EPILOGUE_[A-Z0-9_]+'
+
+layout()
+{
+  local f word
+  for f in ljmemprof.h ljparse.h tests/*.[ch] fuzz/*.[ch] examples/*.[ch]; do
+    [ -e "$f" ] || continue
+    word=$(awk 'length > 80 { print FILENAME ":" FNR ": over 80 columns" }
+                /\t/ { print FILENAME ":" FNR ": tab" }
+                /[ \t]$/ { print FILENAME ":" FNR ": trailing blank" }
+                /(^|[ \t])\/\/ / { print FILENAME ":" FNR ": // comment" }' \
+           "$f")
+    [ -z "$word" ] || fail "$word"
+    # A function: from a brace alone at a line's begin to the closing one.
+    word=$(awk '/^{$/ { start = FNR }
+                /^}$/ && start {
+                  if (FNR - start + 1 >= 60)
+                    print FILENAME ":" start ": function of " \
+                          FNR - start + 1 " lines"
+                  start = 0
+                }' "$f")
+    [ -z "$word" ] || fail "$word"
+  done
+}
+
+contents()
+{
+  local h word
+  for h in ljmemprof.h ljparse.h; do
+    word=$(diff <(announced "$h") <(ruled "$h")) ||
+      fail "$h: contents announced (<) and rule lines (>) differ:" "$word"
+  done
+}
+
+# Parts that the contents of the first comment name, one a line.
+announced()
+{
+  awk '/^\*\/$/ { exit }
+       on { sub(/^\*\* */, ""); printf "%s ", $0 }
+       /^\*\* -- Contents/ { on = 1 }' "$1" |
+    sed -E 's/Interface: //; s/Implementation: /| /' |
+    tr '|' '\n' | sed -E 's/ +/ /g; s/^ //; s/ $//' | grep .
+}
+
+# Parts that rule lines open.
+ruled() { sed -nE 's|^/\* -- (.*[^ ]) -+ \*/$|\1|p' "$1" | grep -v '^Licence'; }
+
+tree()
+{
+  local f word
+  word=$(git ls-files | cut -d/ -f1 | sort -u | grep -vE '^\.' |
+         grep -vxE 'ljmemprof\.h|ljparse\.h|luajit-patch|fuzz|tests|examples|CMakeLists\.txt|README\.md|LICENSE|CHANGELOG\.md') &&
+    fail "does not belong at the top: $word"
+  for f in $(git ls-files '*.sh' .ci/run); do
+    [ -x "$f" ] || fail "$f is not executable"
+    bash -n "$f" || fail "$f does not parse"
+  done
+  word=$(git ls-files | grep -E '\.(o|a|so|bin\.gz)$') &&
+    fail "built or recorded files in the tree: $word"
+  return 0
+}
+
+shell()
+{
+  local f files
+  mapfile -t files < <(git ls-files '*.sh' .ci/run)
+  shellcheck -x -e SC2317 "${files[@]}" || bad=1
+}
+
+check=$1
+"$check"
+[ $bad = 0 ] && echo "ok   $check"
+exit $bad
