@@ -10,9 +10,21 @@ set -euo pipefail
 export LC_ALL=C
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
 bad=0
 
 fail() { echo "FAIL $*"; bad=1; }
+
+# The tree's files, of a checkout or of an unpacked archive.
+files()
+{
+  if [ -e .git ]; then
+    git ls-files
+  else
+    find . -path './build*' -prune -o -type f -print | sed 's|^\./||'
+  fi
+}
 
 # The header without comments and string literals.
 code() { gcc -w -fpreprocessed -dD -E -P -x c "$1" | sed 's/"[^"]*"/""/g'; }
@@ -35,10 +47,7 @@ scope_names()
 
 names()
 {
-  local dir h p base word
-  dir=$(mktemp -d)
-  # shellcheck disable=SC2064 # the folder's name is wanted as it is now
-  trap "rm -rf '$dir'" EXIT
+  local h p base word
   for h in ljmemprof:LJM ljparse:LJP; do
     IFS=: read -r h p <<<"$h"
     base=$(code "$h.h" | grep -oE '^ *# *include <[^>]+>')
@@ -130,23 +139,28 @@ ruled() { sed -nE 's|^/\* -- (.*[^ ]) -+ \*/$|\1|p' "$1" | grep -v '^Licence'; }
 tree()
 {
   local f word
-  word=$(git ls-files | cut -d/ -f1 | sort -u | grep -vE '^\.' |
-         grep -vxE 'ljmemprof\.h|ljparse\.h|luajit-patch|fuzz|tests|examples|CMakeLists\.txt|README\.md|LICENSE|CHANGELOG\.md') &&
-    fail "does not belong at the top: $word"
-  for f in $(git ls-files '*.sh' .ci/run); do
+  files >"$dir/files"
+  word=$(cut -d/ -f1 "$dir/files" | sort -u | grep -vE '^\.' |
+         grep -vxE "$top_level") && fail "does not belong at the top:" "$word"
+  while read -r f; do
     [ -x "$f" ] || fail "$f is not executable"
     bash -n "$f" || fail "$f does not parse"
-  done
-  word=$(git ls-files | grep -E '\.(o|a|so|bin\.gz)$') &&
-    fail "built or recorded files in the tree: $word"
+  done < <(scripts)
+  word=$(grep -E '\.(o|a|so|bin\.gz)$' "$dir/files") &&
+    fail "built or recorded files in the tree:" "$word"
   return 0
 }
 
+top_level='ljmemprof\.h|ljparse\.h|luajit-patch|fuzz|tests|examples'
+top_level+='|CMakeLists\.txt|README\.md|LICENSE|CHANGELOG\.md'
+
+scripts() { files | grep -E '\.sh$|^\.ci/run$'; }
+
 shell()
 {
-  local f files
-  mapfile -t files < <(git ls-files '*.sh' .ci/run)
-  shellcheck -x -e SC2317 "${files[@]}" || bad=1
+  local list
+  mapfile -t list < <(scripts)
+  shellcheck -x -S warning "${list[@]}" || bad=1
 }
 
 check=$1
