@@ -5,6 +5,7 @@
 #   layout   80 columns, no tabs, function length
 #   contents the headers' parts are those that their first comment announces
 #   tree     nothing at the top but what belongs there; scripts executable
+#   docs     files that the documentation names exist
 #   shell    shellcheck over the scripts
 set -euo pipefail
 export LC_ALL=C
@@ -155,6 +156,22 @@ top_level='ljmemprof\.h|ljparse\.h|luajit-patch|fuzz|tests|examples'
 top_level+='|CMakeLists\.txt|README\.md|LICENSE|CHANGELOG\.md'
 
 scripts() { files | grep -E '\.sh$|^\.ci/run$'; }
+
+# Paths in links and in `code` of each page, relative to it or to the top.
+docs()
+{
+  local page word
+  for page in $(files | grep -E '\.md$'); do
+    while read -r word; do
+      [ -e "$word" ] || [ -e "$(dirname "$page")/$word" ] ||
+        fail "$page names $word, which does not exist"
+    done < <(
+      { grep -oE '\]\([^)#: ]+' "$page" | cut -c3-
+        grep -oE '`[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*`' "$page" | tr -d '`' |
+          grep -E '/|\.(sh|h|c|md|txt)$' | grep -vE '^(\.\.|build|jit)/'
+      } | sort -u)
+  done
+}
 
 shell()
 {

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# variant.sh KIND [ctest options] - builds all that runs without LuaJIT in one
+# other way, in build-KIND, and runs its tests there. KIND:
+#   asan-gcc, asan-clang  address, undefined behaviour, leaks; no recovery
+#   msan                  reads of memory never written (clang)
+#   tsan                  data races (gcc)
+#   i686                  32-bit x86
+#   s390x, arm64          under qemu-user; s390x is big-endian
+#   musl                  another libc
+#   valgrind              the plain build under valgrind
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+kind=${1:-}
+cc=gcc flags='' link='' emulator='' type=None cross=''
+asan="-fsanitize=address,undefined,float-divide-by-zero"
+case $kind in
+  asan-gcc) flags=$asan ;;
+  asan-clang) cc=clang flags="$asan,unsigned-shift-base" ;;
+  msan) cc=clang flags='-fsanitize=memory -fsanitize-memory-track-origins' ;;
+  tsan) flags='-fsanitize=thread' ;;
+  i686) cc=i686-linux-gnu-gcc link=-static type=RelWithDebInfo ;;
+  s390x) cc=s390x-linux-gnu-gcc link=-static type=RelWithDebInfo cross=s390x
+         emulator=qemu-s390x ;;
+  arm64) cc=aarch64-linux-gnu-gcc link=-static type=RelWithDebInfo
+         cross=aarch64 emulator=qemu-aarch64 ;;
+  musl) cc=musl-gcc link=-static type=RelWithDebInfo ;;
+  valgrind) type=RelWithDebInfo cross=$(uname -m)
+            emulator='valgrind;-q;--error-exitcode=99;--leak-check=full' ;;
+  *) sed -n '2,/^set/s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+esac
+shift
+if [ $type = None ]; then
+  flags="-g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $flags"
+fi
+
+build=$top/build-$kind
+config=("-DCMAKE_C_COMPILER=$cc" "-DCMAKE_C_FLAGS=$flags"
+        "-DCMAKE_BUILD_TYPE=$type" "-DCMAKE_EXE_LINKER_FLAGS=$link"
+        "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}"
+        "-DLJM_WERROR=${LJM_WERROR:-OFF}" -DLJM_LUAJIT=)
+if [ -n "$cross" ]; then
+  config+=(-DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$cross"
+           "-DCMAKE_CROSSCOMPILING_EMULATOR=$emulator")
+fi
+cmake -S "$top" -B "$build" "${config[@]}" >/dev/null
+cmake --build "$build" -j "$(nproc)"
+
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+export UBSAN_OPTIONS=print_stacktrace=1 MSAN_OPTIONS=exit_code=99
+cd "$build"
+# Plain tests run no program built here, so say nothing new.
+ctest --no-tests=error --output-on-failure --timeout 1800 -j "$(nproc)" \
+  -LE '^(full|plain)$' "$@" 2>&1 | tee ctest.log
