@@ -62,7 +62,7 @@ names()
     # Macros and functions as written, so that parts compiled elsewhere count.
     # The guard alone has its own name.
     word=$(code "$h.h" | grep -oE '^ *# *define +\w+' | awk '{ print $NF }' |
-           grep -vE "^(${p}I?_[A-Z0-9_]+|${h^^}_H)$") &&
+           grep -vE "^(${p}I?_[A-Z0-9_]+|${h^^}_H|_GNU_SOURCE)$") &&
       fail "$h.h: macros without prefix:" "$word"
     word=$(code "$h.h" | grep -E '^[A-Za-z][^;=]*\(' |
            sed -E 's/\(.*//; s/.*[ *]//' |
