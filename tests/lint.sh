@@ -37,32 +37,44 @@ scope_names()
   gcc -std=c99 -g3 -O0 -fno-eliminate-unused-debug-types \
     -fno-eliminate-unused-debug-symbols -fkeep-static-functions -I . -w \
     -c -x c - -o "$1.o"
+  # Declarations alone are the libc functions that get called.
   readelf --debug-dump=info "$1.o" 2>/dev/null | awk '
+    function done() { if (name != "" && !declared) print name }
     /^ *<[0-9a-f]+><[0-9a-f]+>: Abbrev Number/ {
-      split($0, part, /[<>]/); depth = part[2]; tag = $NF
+      done()
+      split($0, part, /[<>]/)
+      wanted = part[2] == 1 &&
+               $NF ~ /typedef|struct|union|enumeration|subprogram|variable/ ||
+               part[2] == 2 && $NF ~ /enumerator\)/
+      name = ""; declared = 0
     }
-    /DW_AT_name/ && ((depth == 1 && tag ~ /typedef|struct|union|enumer|subpro|variable/) ||
-                     (depth == 2 && tag ~ /enumerator\)/)) { print $NF }' |
-    sort -u
+    /DW_AT_name/ && wanted { name = $NF }
+    /DW_AT_declaration/ { declared = 1 }
+    END { done() }' | sort -u
 }
 
 names()
 {
-  local h p base word
+  local h p word
   for h in ljmemprof:LJM ljparse:LJP; do
     IFS=: read -r h p <<<"$h"
-    base=$(code "$h.h" | grep -oE '^ *# *include <[^>]+>')
-    scope_names "$dir/base" <<<"$base" >"$dir/base.txt"
-    printf '#define %s_IMPLEMENTATION\n#include "%s.h"\n' "$p" "$h" |
-      scope_names "$dir/ours" >"$dir/ours.txt"
+    printf '#define %s_IMPLEMENTATION\n#include "%s.h"\n' "$p" "$h" \
+      >"$dir/ours.c"
+    scope_names "$dir/ours" <"$dir/ours.c" >"$dir/ours.txt"
+    # The system's headers that it includes, by themselves.
+    { echo '#define _GNU_SOURCE'
+      gcc -std=c99 -I . -E -H "$dir/ours.c" 2>&1 >"$dir/ours.i" |
+        sed -nE 's/^\.\. (.*)$/#include "\1"/p'
+    } | scope_names "$dir/base" >"$dir/base.txt"
     comm -13 "$dir/base.txt" "$dir/ours.txt" >"$dir/new.txt"
-    [ -s "$dir/new.txt" ] || fail "$h.h: no names found"
+    cat "$dir/new.txt" >>"$dir/all.txt"
     word=$(grep -vE "^(${p,,}i?_[a-z0-9_]+|${p}I?_[A-Z0-9_]+)$" \
            "$dir/new.txt") && fail "$h.h: names without prefix:" "$word"
     # Macros and functions as written, so that parts compiled elsewhere count.
-    # The guard alone has its own name.
+    # The guard has its own name, a libc's feature macro its libc's.
     word=$(code "$h.h" | grep -oE '^ *# *define +\w+' | awk '{ print $NF }' |
-           grep -vE "^(${p}I?_[A-Z0-9_]+|${h^^}_H|_GNU_SOURCE)$") &&
+           grep -vE "^(${p}I?_[A-Z0-9_]+|${p,,}i_[a-z0-9_]+)$" |
+           grep -vxE "${h^^}_H|_GNU_SOURCE") &&
       fail "$h.h: macros without prefix:" "$word"
     word=$(code "$h.h" | grep -E '^[A-Za-z][^;=]*\(' |
            sed -E 's/\(.*//; s/.*[ *]//' |
@@ -73,8 +85,9 @@ names()
       fail "$h.h: double underscores:" "$word"
     # Internal macros end with the header.
     word=$(code "$h.h" | grep -oE '^ *# *undef +\w+' | awk '{ print $NF }' |
-           grep -vE "^${p}I_") && fail "$h.h: undefines:" "$word"
+           grep -vE "^(${p}I_|${p,,}i_)") && fail "$h.h: undefines:" "$word"
   done
+  [ -s "$dir/all.txt" ] || fail "no names found"
   word=$(grep -nowE "$foreign" ljmemprof.h ljparse.h) &&
     fail "names that Tarantool's fork owns:" "$word"
   return 0
