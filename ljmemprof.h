@@ -291,6 +291,8 @@ typedef struct ljm_encoder_options {
   uint64_t max_memory; /* Bytes of memory; 0: 268435456. */
   uint32_t stream_id; /* Format 4; 0: made from time and process. */
   uint32_t max_stacks; /* Format 4: stack nodes; 0: 1048576. */
+  uint64_t (*clock)(void *user); /* Nanoseconds; NULL: the system's. */
+  void *clock_user;
   ljm_allocator alloc; /* All NULL: malloc family. */
 } ljm_encoder_options;
 
@@ -308,22 +310,30 @@ typedef struct ljm_where {
   uint64_t line;
 } ljm_where;
 
-/* Writes format 3. Fields are private but for `out` and `dropped`, which may
-** be read. One thread at a time; any thread. */
-typedef struct ljm_encoder {
-  unsigned char *p;   /* Next byte. */
-  unsigned char *end; /* An event that would pass it takes the slow way. */
-  unsigned char *buf;
+/* Bytes on their way to a sink; part of the encoders. Private but for `out`
+** and `dropped`, which may be read. */
+typedef struct ljm_buffer {
+  unsigned char *p;     /* Next byte. */
+  unsigned char *end;   /* An event that would pass it takes the slow way. */
+  unsigned char *buf;   /* First byte. */
   unsigned char *limit; /* End of what may be filled. */
   uint64_t since;       /* Clock (ns) when the oldest pending byte came. */
   uint64_t checked;     /* Clock (ns) when last looked at. */
   uint64_t flush_ns;
   uint64_t dropped;     /* Events not written: stopped, or inside a write. */
-  size_t name_limit;
   size_t step;          /* Bytes until the clock is looked at again. */
-  int phase;            /* 0 symbols, 1 events, 2 ended. */
-  ljm_memory mem;
+  ljm_status (*write)(struct ljm_buffer *b);
+  uint64_t (*clock)(void *user);
+  void *clock_user;
   ljm_output out;
+} ljm_buffer;
+
+/* Writes format 3. Fields are private. One thread at a time; any thread. */
+typedef struct ljm_encoder {
+  ljm_buffer b;
+  size_t name_limit;
+  int phase; /* 0 symbols, 1 events, 2 ended. */
+  ljm_memory mem;
 } ljm_encoder;
 
 /* Starts a stream of symbols and events (format 3) into `*sink`, which is
@@ -352,7 +362,7 @@ LJM_API ljm_status ljm_encoder_open(ljm_encoder *e);
 
 /* Events. Sizes are in bytes. A new address 0 says that the call failed; a
 ** free of address 0 is none and writes nothing. Statuses as above; an event
-** that is not written is counted in `dropped`. */
+** that is not written is counted in `e->b.dropped`. */
 LJM_API ljm_status ljm_encoder_alloc(ljm_encoder *e, const ljm_where *w,
                                      uint64_t address, uint64_t size);
 LJM_API ljm_status ljm_encoder_dealloc(ljm_encoder *e, const ljm_where *w,
@@ -368,7 +378,7 @@ LJM_API ljm_status ljm_encoder_flush(ljm_encoder *e);
 
 /* Writes the end of the stream (opening the event part if nobody did) and
 ** closes the sink. Later calls return what the first one did. LJM_OK or the
-** stream's first failure, with details in `e->out.error`. */
+** stream's first failure, with details in `e->b.out.error`. */
 LJM_API ljm_status ljm_encoder_finish(ljm_encoder *e);
 
 /* Gives the memory back. Without a finish before, pending bytes are thrown
@@ -622,18 +632,21 @@ LJM_API void ljm_arena_allocator(ljm_allocator *a, ljm_arena *arena,
 /* -- Sink and encoder --------------------------------------------------- */
 
 /* Nanoseconds from any start; coarse (some ms) where that is cheaper. */
-static uint64_t ljmi_clock(void)
+static uint64_t ljmi_clock(void *user)
 {
 #ifdef _WIN32
+  (void)user;
   return (uint64_t)clock() * (UINT64_C(1000000000) / CLOCKS_PER_SEC);
 #elif defined(CLOCK_MONOTONIC)
   struct timespec t;
+  (void)user;
 #ifdef CLOCK_MONOTONIC_COARSE
   if (clock_gettime(CLOCK_MONOTONIC_COARSE, &t) != 0)
 #endif
   if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
   return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 #else
+  (void)user;
   return (uint64_t)time(NULL) * UINT64_C(1000000000);
 #endif
 }
@@ -961,72 +974,93 @@ static void ljmi_place_set(ljmi_place *w, const ljm_where *where)
 #define LJMI_STEP_NS UINT64_C(20000000)
 
 /* All reserves take the slow way from here on. */
-static ljm_status ljmi_encoder_stop(ljm_encoder *e)
+static void ljmi_buffer_empty(ljm_buffer *b)
 {
-  e->p = e->buf;
-  e->end = e->buf;
-  return e->out.error.status;
+  b->p = b->buf;
+  b->end = b->buf;
 }
 
-static ljm_status ljmi_encoder_write(ljm_encoder *e)
+/* Hands `size` bytes to the sink, of which the buffer's are the last. */
+static ljm_status ljmi_buffer_send(ljm_buffer *b, const unsigned char *data,
+                                   size_t size)
 {
-  size_t n = (size_t)(e->p - e->buf);
   ljm_status st;
-  e->end = e->p; /* Who calls back out of the sink finds no room. */
-  st = ljmi_output_write(&e->out, e->buf, n);
-  if (st != LJM_OK) return ljmi_encoder_stop(e);
-  e->p = e->buf;
-  e->end = e->buf;
-  return LJM_OK;
+  b->end = b->p; /* Who calls back out of the sink finds no room. */
+  st = ljmi_output_write(&b->out, data, size);
+  ljmi_buffer_empty(b);
+  return st;
 }
 
 /* Sets where the clock is looked at next: at once while events are rare,
 ** after up to LJMI_STEP_MAX bytes while they are many. */
-static void ljmi_encoder_pace(ljm_encoder *e, uint64_t now, size_t need)
+static void ljmi_buffer_pace(ljm_buffer *b, uint64_t now, size_t need)
 {
-  if (now - e->checked > LJMI_STEP_NS)
-    e->step = 0;
-  else if (e->step < LJMI_STEP_MAX)
-    e->step = e->step * 2 + 8;
-  e->checked = now;
-  if (e->flush_ns == UINT64_MAX || (size_t)(e->limit - e->p) < need + e->step)
-    e->end = e->limit;
+  if (now - b->checked > LJMI_STEP_NS)
+    b->step = 0;
+  else if (b->step < LJMI_STEP_MAX)
+    b->step = b->step * 2 + 8;
+  b->checked = now;
+  if (b->flush_ns == UINT64_MAX || (size_t)(b->limit - b->p) < need + b->step)
+    b->end = b->limit;
   else
-    e->end = e->p + need + e->step;
+    b->end = b->p + need + b->step;
 }
 
 /* Room for `need` bytes, or NULL: stopped, or called back from the sink. */
-static LJMI_NOINLINE unsigned char *ljmi_encoder_room(ljm_encoder *e,
-                                                      size_t need)
+static LJMI_NOINLINE unsigned char *ljmi_buffer_room(ljm_buffer *b,
+                                                     size_t need)
 {
   uint64_t now;
-  if (e->out.busy || e->out.error.status != LJM_OK) return NULL;
-  now = e->flush_ns == UINT64_MAX ? 0 : ljmi_clock();
-  if (((size_t)(e->limit - e->p) < need ||
-       (e->p != e->buf && now - e->since > e->flush_ns)) &&
-      ljmi_encoder_write(e) != LJM_OK)
+  if (b->out.busy || b->out.error.status != LJM_OK) return NULL;
+  now = b->flush_ns == UINT64_MAX ? 0 : b->clock(b->clock_user);
+  if (((size_t)(b->limit - b->p) < need ||
+       (b->p != b->buf && now - b->since > b->flush_ns)) &&
+      b->write(b) != LJM_OK)
     return NULL;
-  if (e->p == e->buf) e->since = now;
-  ljmi_encoder_pace(e, now, need);
-  return e->p;
+  if (b->p == b->buf) b->since = now;
+  ljmi_buffer_pace(b, now, need);
+  return b->p;
 }
 
-static inline unsigned char *ljmi_reserve(ljm_encoder *e, size_t need)
+static inline unsigned char *ljmi_reserve(ljm_buffer *b, size_t need)
 {
-  if (LJMI_LIKELY(e->end - e->p >= (ptrdiff_t)need)) return e->p;
-  return ljmi_encoder_room(e, need);
+  if (LJMI_LIKELY(b->end - b->p >= (ptrdiff_t)need)) return b->p;
+  return ljmi_buffer_room(b, need);
 }
 
 /* Why a reserve gave NULL. */
-static ljm_status ljmi_encoder_why(const ljm_encoder *e)
+static ljm_status ljmi_buffer_why(const ljm_buffer *b)
 {
-  return e->out.error.status != LJM_OK ? e->out.error.status : LJM_E_RUNNING;
+  return b->out.error.status != LJM_OK ? b->out.error.status : LJM_E_RUNNING;
 }
 
-static LJMI_NOINLINE ljm_status ljmi_encoder_drop(ljm_encoder *e)
+static LJMI_NOINLINE ljm_status ljmi_buffer_drop(ljm_buffer *b)
 {
-  e->dropped++;
-  return ljmi_encoder_why(e);
+  b->dropped++;
+  return ljmi_buffer_why(b);
+}
+
+/* Ready to be flushed or ended? */
+static ljm_status ljmi_buffer_idle(const ljm_buffer *b)
+{
+  if (b->out.busy || b->out.error.status != LJM_OK) return ljmi_buffer_why(b);
+  return LJM_OK;
+}
+
+static void ljmi_buffer_init(ljm_buffer *b, const ljm_sink *sink,
+                             const ljm_encoder_options *o)
+{
+  b->out.sink = *sink;
+  b->out.open = 1;
+  b->flush_ns = o->flush_ns;
+  b->clock = o->clock;
+  b->clock_user = o->clock_user;
+  if (b->flush_ns != UINT64_MAX) b->since = b->clock(b->clock_user);
+}
+
+static ljm_status ljmi_encoder_write(ljm_buffer *b)
+{
+  return ljmi_buffer_send(b, b->buf, (size_t)(b->p - b->buf));
 }
 
 static inline unsigned char *ljmi_put_place(unsigned char *p,
@@ -1042,11 +1076,11 @@ static inline ljm_status ljmi_encoder_event(ljm_encoder *e,
                                             const ljmi_place *w, unsigned op,
                                             uint64_t address, uint64_t size)
 {
-  unsigned char *p = ljmi_reserve(e, LJMI_EVENT_MAX);
-  if (LJMI_UNLIKELY(!p)) return ljmi_encoder_drop(e);
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT_MAX);
+  if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
   p = ljmi_put_place(p, w, op);
   p = ljmi_put_uleb(p, address);
-  e->p = ljmi_put_uleb(p, size);
+  e->b.p = ljmi_put_uleb(p, size);
   return LJM_OK;
 }
 
@@ -1056,13 +1090,13 @@ static inline ljm_status ljmi_encoder_moved(ljm_encoder *e,
                                             uint64_t old_size,
                                             uint64_t address, uint64_t size)
 {
-  unsigned char *p = ljmi_reserve(e, LJMI_EVENT_MAX);
-  if (LJMI_UNLIKELY(!p)) return ljmi_encoder_drop(e);
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT_MAX);
+  if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
   p = ljmi_put_place(p, w, LJM_FMT_REALLOC);
   p = ljmi_put_uleb(p, old_address);
   p = ljmi_put_uleb(p, old_size);
   p = ljmi_put_uleb(p, address);
-  e->p = ljmi_put_uleb(p, size);
+  e->b.p = ljmi_put_uleb(p, size);
   return LJM_OK;
 }
 
@@ -1130,17 +1164,18 @@ static ljm_status ljmi_encoder_defaults(ljm_encoder_options *o,
   if (!o->flush_ns) o->flush_ns = UINT64_C(1000000000);
   if (!o->max_memory) o->max_memory = UINT64_C(268435456);
   if (!o->max_stacks) o->max_stacks = 1048576;
+  if (!o->clock) o->clock = ljmi_clock;
   return LJM_OK;
 }
 
 static void ljmi_encoder_put_header(ljm_encoder *e, char part)
 {
   static const unsigned char rest[5] = {3, 0, 0, 0};
-  e->p[0] = 'l';
-  e->p[1] = 'j';
-  e->p[2] = (unsigned char)part;
-  memcpy(e->p + 3, rest, 4);
-  e->p += 7;
+  e->b.p[0] = 'l';
+  e->b.p[1] = 'j';
+  e->b.p[2] = (unsigned char)part;
+  memcpy(e->b.p + 3, rest, 4);
+  e->b.p += 7;
 }
 
 LJM_API ljm_status ljm_encoder_init(ljm_encoder *e, const ljm_sink *sink,
@@ -1154,17 +1189,15 @@ LJM_API ljm_status ljm_encoder_init(ljm_encoder *e, const ljm_sink *sink,
   if (ljmi_encoder_defaults(&o, 1024) != LJM_OK ||
       ljmi_memory_init(&e->mem, &o.alloc, o.max_memory) != LJM_OK)
     return LJM_E_ARG;
-  e->buf = (unsigned char *)ljmi_alloc_array(&e->mem, o.buffer_size, 1);
-  if (!e->buf) return e->mem.status;
-  e->p = e->buf;
-  e->limit = e->buf + o.buffer_size;
-  e->flush_ns = o.flush_ns;
+  e->b.buf = (unsigned char *)ljmi_alloc_array(&e->mem, o.buffer_size, 1);
+  if (!e->b.buf) return e->mem.status;
+  e->b.p = e->b.buf;
+  e->b.limit = e->b.buf + o.buffer_size;
+  e->b.write = ljmi_encoder_write;
   e->name_limit = o.name_limit;
-  e->out.sink = *sink;
-  e->out.open = 1;
-  if (e->flush_ns != UINT64_MAX) e->since = ljmi_clock();
+  ljmi_buffer_init(&e->b, sink, &o);
   ljmi_encoder_put_header(e, 's');
-  e->end = e->p;
+  e->b.end = e->b.p;
   return LJM_OK;
 }
 
@@ -1173,7 +1206,7 @@ static unsigned char *ljmi_encoder_symbol(ljm_encoder *e, unsigned kind,
                                           unsigned source, size_t name_size)
 {
   size_t need = 48 + (name_size < e->name_limit ? name_size : e->name_limit);
-  unsigned char *p = ljmi_reserve(e, need);
+  unsigned char *p = ljmi_reserve(&e->b, need);
   if (p) *p++ = (unsigned char)(e->phase == 0 ? kind : source << 2);
   return p;
 }
@@ -1181,7 +1214,7 @@ static unsigned char *ljmi_encoder_symbol(ljm_encoder *e, unsigned kind,
 /* Ready for a record of the given kind? */
 static ljm_status ljmi_encoder_ready(const ljm_encoder *e, int first_phase)
 {
-  if (!e || !e->buf) return LJM_E_ARG;
+  if (!e || !e->b.buf) return LJM_E_ARG;
   if (e->phase == 2) return LJM_E_NOTRUNNING;
   return e->phase < first_phase ? LJM_E_ARG : LJM_OK;
 }
@@ -1195,10 +1228,10 @@ LJM_API ljm_status ljm_encoder_proto(ljm_encoder *e, uint64_t address,
   if (st != LJM_OK) return st;
   if (address == 0 || (!chunk && chunk_size)) return LJM_E_ARG;
   p = ljmi_encoder_symbol(e, 0, LJM_SOURCE_LUA, chunk_size);
-  if (!p) return ljmi_encoder_why(e);
+  if (!p) return ljmi_buffer_why(&e->b);
   p = ljmi_put_uleb_loop(p, address);
   p = ljmi_put_name(p, chunk, chunk_size, e->name_limit);
-  e->p = ljmi_put_uleb_loop(p, firstline);
+  e->b.p = ljmi_put_uleb_loop(p, firstline);
   return LJM_OK;
 }
 
@@ -1210,9 +1243,9 @@ LJM_API ljm_status ljm_encoder_csym(ljm_encoder *e, uint64_t address,
   if (st != LJM_OK) return st;
   if (!name && name_size) return LJM_E_ARG;
   p = ljmi_encoder_symbol(e, 1, LJM_SOURCE_C, name_size);
-  if (!p) return ljmi_encoder_why(e);
+  if (!p) return ljmi_buffer_why(&e->b);
   p = ljmi_put_uleb_loop(p, address);
-  e->p = ljmi_put_name(p, name, name_size, e->name_limit);
+  e->b.p = ljmi_put_name(p, name, name_size, e->name_limit);
   return LJM_OK;
 }
 
@@ -1224,10 +1257,10 @@ LJM_API ljm_status ljm_encoder_trace(ljm_encoder *e, uint64_t number,
   if (st != LJM_OK) return st;
   if (number == 0) return LJM_E_ARG;
   p = ljmi_encoder_symbol(e, 2, LJM_SOURCE_TRACE, 0);
-  if (!p) return ljmi_encoder_why(e);
+  if (!p) return ljmi_buffer_why(&e->b);
   p = ljmi_put_uleb_loop(p, number);
   p = ljmi_put_uleb_loop(p, proto);
-  e->p = ljmi_put_uleb_loop(p, line);
+  e->b.p = ljmi_put_uleb_loop(p, line);
   return LJM_OK;
 }
 
@@ -1236,8 +1269,8 @@ LJM_API ljm_status ljm_encoder_open(ljm_encoder *e)
   ljm_status st = ljmi_encoder_ready(e, 0);
   if (st != LJM_OK) return st;
   if (e->phase != 0) return LJM_E_ARG;
-  if (!ljmi_reserve(e, 8)) return ljmi_encoder_why(e);
-  *e->p++ = LJM_FMT_END;
+  if (!ljmi_reserve(&e->b, 8)) return ljmi_buffer_why(&e->b);
+  *e->b.p++ = LJM_FMT_END;
   ljmi_encoder_put_header(e, 'm');
   e->phase = 1;
   return LJM_OK;
@@ -1289,30 +1322,30 @@ LJM_API ljm_status ljm_encoder_flush(ljm_encoder *e)
 {
   ljm_status st = ljmi_encoder_ready(e, 0);
   if (st != LJM_OK) return st;
-  if (e->out.busy || e->out.error.status != LJM_OK) return ljmi_encoder_why(e);
-  return ljmi_encoder_write(e);
+  st = ljmi_buffer_idle(&e->b);
+  return st == LJM_OK ? ljmi_encoder_write(&e->b) : st;
 }
 
 LJM_API ljm_status ljm_encoder_finish(ljm_encoder *e)
 {
-  if (!e || !e->buf) return LJM_E_ARG;
-  if (e->out.busy) return LJM_E_RUNNING;
-  if (e->phase == 2) return e->out.error.status;
+  if (!e || !e->b.buf) return LJM_E_ARG;
+  if (e->b.out.busy) return LJM_E_RUNNING;
+  if (e->phase == 2) return e->b.out.error.status;
   if (e->phase == 0) (void)ljm_encoder_open(e);
-  if (ljmi_reserve(e, 1)) {
-    *e->p++ = LJM_FMT_END;
-    (void)ljmi_encoder_write(e);
+  if (ljmi_reserve(&e->b, 1)) {
+    *e->b.p++ = LJM_FMT_END;
+    (void)ljmi_encoder_write(&e->b);
   }
   e->phase = 2;
-  return ljmi_output_close(&e->out);
+  return ljmi_output_close(&e->b.out);
 }
 
 LJM_API void ljm_encoder_free(ljm_encoder *e)
 {
-  if (!e || !e->buf || e->out.busy) return;
-  (void)ljmi_output_close(&e->out);
-  ljmi_free_array(&e->mem, e->buf, (size_t)(e->limit - e->buf), 1);
-  e->buf = NULL;
+  if (!e || !e->b.buf || e->b.out.busy) return;
+  (void)ljmi_output_close(&e->b.out);
+  ljmi_free_array(&e->mem, e->b.buf, (size_t)(e->b.limit - e->b.buf), 1);
+  e->b.buf = NULL;
 }
 
 /* -- ELF images and symbols --------------------------------------------- */
