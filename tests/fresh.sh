@@ -4,11 +4,12 @@
 # tree's last commit cloned into it. Proves that tests/packages.txt is complete.
 # As root, with network. Variables: FRESH_DIR (folder to work in, kept:
 # the second run starts from the cached base), FRESH_SUITE (bookworm),
-# FRESH_MIRROR, LJM_STREAMS.
+# FRESH_MIRROR (this machine's), LJM_STREAMS.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 suite=${FRESH_SUITE:-bookworm}
-mirror=${FRESH_MIRROR:-http://deb.debian.org/debian}
+mirror=${FRESH_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' |
+                         grep -m 1 '/debian/$')}
 dir=${FRESH_DIR:-$top/build/fresh}
 base=$dir/base-$suite
 root=$dir/root-$suite

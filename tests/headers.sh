@@ -16,7 +16,7 @@ checks=0
 
 fail() { echo "FAIL $*"; exit 1; }
 
-# source NAME <<text: a translation unit. `main` is added to those that lack
+# unit NAME [part] <<text: a translation unit. `main` is added to those that lack
 # it, so that each can be linked and run.
 unit()
 {
@@ -47,6 +47,15 @@ END
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"
 END
+  # A host's file, which includes other things first.
+  unit impl-after-libc <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#define LJM_IMPLEMENTATION
+#include "ljmemprof.h"
+#define LJP_IMPLEMENTATION
+#include "ljparse.h"
+END
   # Interface first, implementation by a second inclusion.
   unit impl-late <<'END'
 #include "ljmemprof.h"
@@ -58,8 +67,18 @@ END
 END
 }
 
-# compile_static CC...: LJM_STATIC and LJP_STATIC; what a host leaves unused is
-# no concern of the headers'.
+# program NAME CC... SOURCE...: compiled, linked, run.
+program()
+{
+  local name=$1
+  shift
+  "$@" -o "$dir/out" || fail "$name does not compile: $*"
+  "$dir/out" || fail "$name does not run: $*"
+  checks=$((checks + 1))
+}
+
+# LJM_STATIC and LJP_STATIC; what a host leaves unused is no concern of the
+# headers'.
 compile_static()
 {
   unit static <<'END'
@@ -70,13 +89,10 @@ compile_static()
 #include "ljmemprof.h"
 #include "ljparse.h"
 END
-  "$@" -Wno-unused-function "$dir/static.c" -o "$dir/static"
-  "$dir/static" || fail "static does not run"
-  checks=$((checks + 1))
+  program static "$@" -O0 -Wno-unused-function "$dir/static.c"
 }
 
-# compile_two CC...: the interface in one unit, the implementation in another,
-# linked.
+# The interface in one unit, the implementation in another.
 compile_two()
 {
   printf '#include "ljmemprof.h"\n#include "ljparse.h"\n' | unit two-user
@@ -86,14 +102,12 @@ compile_two()
 #include "ljmemprof.h"
 #include "ljparse.h"
 END
-  "$@" "$dir/two-user.c" "$dir/two-impl.c" -o "$dir/two"
-  "$dir/two" || fail "two units do not run"
-  checks=$((checks + 1))
+  program "two units" "$@" -O0 "$dir/two-user.c" "$dir/two-impl.c"
 }
 
 compile()
 {
-  local cc=$1 lang opt src
+  local cc=$1 lang src
   shift
   write_units
   for lang in -std=c99 -std=c11 -std=gnu17 '-x c++ -std=c++11'; do
@@ -103,18 +117,16 @@ compile()
       *c++*) local extra=() ;;
       *) local extra=(-Wc++-compat -Wstrict-prototypes) ;;
     esac
-    for opt in -O0 -O2; do
-      # shellcheck disable=SC2206 # $lang is two words
-      local run=("$cc" "$@" -I "$top" "${warn[@]}" "${extra[@]}" $opt $lang)
-      for src in "$dir"/ljmemprof-*.c "$dir"/ljparse-*.c "$dir"/both*.c \
-                 "$dir"/impl*.c; do
-        "${run[@]}" "$src" -o "$dir/out" || fail "$lang $opt $(basename "$src")"
-        "$dir/out" || fail "$(basename "$src") does not run"
-        checks=$((checks + 1))
-      done
-      compile_static "${run[@]}"
-      compile_two "${run[@]}"
+    # shellcheck disable=SC2206 # $lang is two words
+    local run=("$cc" "$@" -I "$top" "${warn[@]}" "${extra[@]}" $lang)
+    for src in "$dir"/ljmemprof-*.c "$dir"/ljparse-*.c "$dir"/both*.c \
+               "$dir"/impl*.c; do
+      "${run[@]}" -fsyntax-only "$src" || fail "$lang $(basename "$src")"
+      checks=$((checks + 1))
     done
+    program "both headers" "${run[@]}" -O2 "$dir/impl.c"
+    compile_static "${run[@]}"
+    compile_two "${run[@]}"
   done
 }
 
@@ -153,10 +165,8 @@ macros()
       printf '#define %s_IMPLEMENTATION\n#include "%s.h"\n' \
         "$(grep -oE '^LJ[MP]' <<<"$m")" "$h" | grep -vxF "#define $m" |
         unit macro
-      "$cc" -I "$top" "${warn[@]}" -Wno-unused-function -std=c99 "-D$def" \
-        "$dir/macro.c" -o "$dir/macro" || fail "$h.h with $def"
-      "$dir/macro" || fail "$h.h with $def does not run"
-      checks=$((checks + 1))
+      program "$h.h with $def" "$cc" -I "$top" "${warn[@]}" -std=c99 \
+        -Wno-unused-function "-D$def" "$dir/macro.c"
     done <"$dir/documented"
   done
 }
