@@ -385,6 +385,246 @@ LJM_API ljm_status ljm_encoder_finish(ljm_encoder *e);
 ** away and the sink is closed: right for a child after fork. NULL is none. */
 LJM_API void ljm_encoder_free(ljm_encoder *e);
 
+/* Format 4: sealed blocks of definitions by id and of events. */
+
+/* Codes of the grammar above. */
+typedef enum ljm_state {
+  LJM_STATE_START = 0, LJM_STATE_INTERP = 1, LJM_STATE_C = 2,
+  LJM_STATE_GC = 3, LJM_STATE_EXIT = 4, LJM_STATE_RECORD = 5,
+  LJM_STATE_OPT = 6, LJM_STATE_ASM = 7, LJM_STATE_JIT = 8,
+  LJM_STATE_HOST = 9, LJM_STATE_FINALIZER = 10
+} ljm_state;
+
+typedef enum ljm_object {
+  LJM_OBJECT_UNKNOWN = 0, LJM_OBJECT_STRING = 1, LJM_OBJECT_UPVALUE = 2,
+  LJM_OBJECT_THREAD = 3, LJM_OBJECT_PROTO = 4, LJM_OBJECT_FUNCTION = 5,
+  LJM_OBJECT_TRACE = 6, LJM_OBJECT_CDATA = 7, LJM_OBJECT_TABLE = 8,
+  LJM_OBJECT_USERDATA = 9, LJM_OBJECT_ARRAY = 10, LJM_OBJECT_HASH = 11,
+  LJM_OBJECT_STACK = 12, LJM_OBJECT_STRTAB = 13, LJM_OBJECT_BUFFER = 14,
+  LJM_OBJECT_VM = 15, LJM_OBJECT_CTYPES = 16, LJM_OBJECT_JIT = 17
+} ljm_object;
+
+typedef enum ljm_gap {
+  LJM_GAP_DEPTH = 1, LJM_GAP_TAILCALLS = 2, LJM_GAP_RESUMED = 3,
+  LJM_GAP_HOST = 4, LJM_GAP_LIMIT = 5, LJM_GAP_UNKNOWN = 6
+} ljm_gap;
+
+typedef enum ljm_mark_reason {
+  LJM_MARK_START = 1, LJM_MARK_FLUSH = 2, LJM_MARK_STOP = 3,
+  LJM_MARK_PROGRAM = 4
+} ljm_mark_reason;
+
+typedef enum ljm_end_reason {
+  LJM_END_STOPPED = 0, LJM_END_CLOSED = 1, LJM_END_EXIT = 2,
+  LJM_END_SINK = 3, LJM_END_LIMIT = 4, LJM_END_NOMEM = 5,
+  LJM_END_REPLACED = 6
+} ljm_end_reason;
+
+/* A line of META; both end in NUL. */
+typedef struct ljm_meta {
+  const char *key, *value;
+} ljm_meta;
+
+typedef struct ljm_module {
+  uint32_t path;             /* String id. */
+  const void *build_id;      /* Not kept; may be NULL. */
+  size_t build_id_size;      /* At most 64; more is cut. */
+  uint64_t base, size, bias; /* Run-time range; run-time minus link-time. */
+} ljm_module;
+
+/* A point of the timeline, sizes in bytes; its time is set when written. */
+typedef struct ljm_mark {
+  ljm_mark_reason reason;
+  uint32_t label; /* String id or 0. */
+  uint64_t gc_total, gc_threshold, rss;
+} ljm_mark;
+
+/* What was written, as END says it. */
+typedef struct ljm_totals {
+  uint64_t allocs, alloc_size;
+  uint64_t frees, freed_size;
+  uint64_t reallocs, old_size, new_size;
+  uint64_t failed;
+} ljm_totals;
+
+/* The last event of an operation in this block. */
+typedef struct ljm_last {
+  uint64_t address, size;
+  uint32_t site;
+} ljm_last;
+
+/* Ids by hash, a power of two of slots; 0 is a free one. */
+typedef struct ljm_slots {
+  uint32_t *ids;
+  size_t count;
+} ljm_slots;
+
+/* Keys of fixed size, each with the id that its place gives it. */
+typedef struct ljm_interned {
+  uint32_t *keys; /* `words` for each id from 1 on. */
+  ljm_slots slots;
+  size_t count, key_cap, words, max_count;
+} ljm_interned;
+
+/* A stack is its parent's id and a frame; the newest child is at hand. */
+typedef struct ljm_node {
+  uint32_t parent, frame;
+  uint32_t child_frame, child;
+} ljm_node;
+
+typedef struct ljm_stacks {
+  ljm_node *nodes; /* By id; 0 is the root. */
+  ljm_slots slots;
+  size_t count, node_cap; /* Node 0 counts. */
+  size_t max_count;
+} ljm_stacks;
+
+typedef struct ljm_text {
+  const char *data;
+  size_t size;
+  uint64_t hash;
+} ljm_text;
+
+typedef struct ljm_texts {
+  ljm_text *texts; /* Id 1 first. */
+  ljm_slots slots;
+  size_t count, text_cap;
+  char *chunk; /* Where the next text goes; a chunk links to the one before. */
+  size_t chunk_size, chunk_used;
+} ljm_texts;
+
+/* Blocks that will be written a second time, oldest first. */
+typedef struct ljm_copies {
+  unsigned char *data;
+  size_t cap, head, tail;
+} ljm_copies;
+
+/* Writes format 4 and interns what it defines. Private but for `b.out`,
+** `b.dropped` and `totals`, which may be read. One thread at a time. */
+typedef struct ljm_encoder4 {
+  ljm_buffer b; /* Events of the block to come; room for its header before. */
+  ljm_last last[3];
+  ljm_totals totals;
+  ljm_stacks stacks;
+  unsigned char *base; /* The one block of memory for all buffers. */
+  size_t base_size;
+  unsigned char *defs; /* A DEFS block to come, its header included. */
+  size_t defs_used, defs_cap;
+  uint64_t last_def[9]; /* By kind, in that block. */
+  ljm_copies copies;
+  char *scratch; /* For a name that is cut. */
+  size_t name_limit;
+  uint64_t sealed_events; /* Of totals, those in blocks written. */
+  uint64_t start;         /* Clock (ns). */
+  uint64_t undefined;     /* Definitions that failed: id 0 was given. */
+  uint32_t sequence, stream_id;
+  int begun, ended;
+  unsigned kind; /* Of the block in `b`. */
+  ljm_interned csyms, functions, frames, sites;
+  ljm_texts strings;
+  uint32_t module_count, trace_count;
+  uint32_t (*crc)(const uint32_t *table, uint32_t crc,
+                  const unsigned char *p, size_t n);
+  uint32_t *crc_table; /* NULL where the machine has an instruction. */
+  ljm_memory mem;
+} ljm_encoder4;
+
+/* Starts a stream of format 4 into `*sink`, copied, closed by finish or free
+** but not by a failed init. `meta`, `meta_count` of them, is what META will
+** say. `opts` may be NULL. Writes nothing yet. LJM_OK, LJM_E_ARG (also when
+** META would be larger than half the buffer), LJM_E_NOMEM, LJM_E_LIMIT; after
+** a failure `e` needs no free. */
+LJM_API ljm_status ljm_encoder4_init(ljm_encoder4 *e, const ljm_sink *sink,
+                                     const ljm_encoder_options *opts,
+                                     const ljm_meta *meta, size_t meta_count);
+
+/* Definitions. What was defined before gets the id it had; a module and a
+** trace are new each time. The definition is in the stream before the events
+** that follow. 0 if it cannot be defined: stopped, inside the sink, no
+** memory, too many. May be called in an allocator hook; may write to the
+** sink. Expected constant time. */
+LJM_API uint32_t ljm_encoder4_string(ljm_encoder4 *e, const char *s,
+                                     size_t size);
+LJM_API uint32_t ljm_encoder4_module(ljm_encoder4 *e, const ljm_module *m);
+/* `size` 0: not known. */
+LJM_API uint32_t ljm_encoder4_csym(ljm_encoder4 *e, uint32_t module,
+                                   uint64_t address, uint64_t size,
+                                   uint32_t name);
+LJM_API uint32_t ljm_encoder4_function(ljm_encoder4 *e, uint32_t chunk,
+                                       uint64_t firstline, uint64_t lastline);
+LJM_API uint32_t ljm_encoder4_frame_lua(ljm_encoder4 *e, uint32_t function,
+                                        uint64_t line);
+LJM_API uint32_t ljm_encoder4_frame_c(ljm_encoder4 *e, uint64_t address,
+                                      uint32_t csym, uint32_t module);
+LJM_API uint32_t ljm_encoder4_frame_vm(ljm_encoder4 *e, ljm_state state);
+LJM_API uint32_t ljm_encoder4_frame_jit(ljm_encoder4 *e, uint64_t number,
+                                        uint32_t trace);
+LJM_API uint32_t ljm_encoder4_frame_fast(ljm_encoder4 *e, uint32_t name);
+LJM_API uint32_t ljm_encoder4_frame_gap(ljm_encoder4 *e, ljm_gap gap);
+/* The stack of `frame` called from `parent`; 0 is no caller. */
+LJM_API uint32_t ljm_encoder4_stack(ljm_encoder4 *e, uint32_t parent,
+                                    uint32_t frame);
+/* At most 16777215 of them. */
+LJM_API uint32_t ljm_encoder4_site(ljm_encoder4 *e, uint32_t stack,
+                                   ljm_state state, ljm_object object);
+LJM_API uint32_t ljm_encoder4_trace(ljm_encoder4 *e, uint64_t number,
+                                    uint32_t frame);
+
+/* Events at a site, sizes in bytes. LJM_OK, LJM_E_ARG, LJM_E_NOTRUNNING after
+** finish, LJM_E_RUNNING inside the sink, or the first failure; what is not
+** written is counted in `b.dropped`. A free of address 0 is none. */
+LJM_API ljm_status ljm_encoder4_alloc(ljm_encoder4 *e, uint32_t site,
+                                      uint64_t address, uint64_t size);
+LJM_API ljm_status ljm_encoder4_dealloc(ljm_encoder4 *e, uint32_t site,
+                                        uint64_t address, uint64_t size);
+LJM_API ljm_status ljm_encoder4_realloc(ljm_encoder4 *e, uint32_t site,
+                                        uint64_t old_address,
+                                        uint64_t old_size, uint64_t address,
+                                        uint64_t size);
+LJM_API ljm_status ljm_encoder4_alloc_failed(ljm_encoder4 *e, uint32_t site,
+                                             uint64_t size);
+LJM_API ljm_status ljm_encoder4_realloc_failed(ljm_encoder4 *e,
+                                               uint32_t site,
+                                               uint64_t old_address,
+                                               uint64_t old_size,
+                                               uint64_t size);
+/* The same for a sample that stands for `weight` bytes. */
+LJM_API ljm_status ljm_encoder4_alloc_sample(ljm_encoder4 *e, uint32_t site,
+                                             uint64_t address, uint64_t size,
+                                             uint64_t weight);
+LJM_API ljm_status ljm_encoder4_realloc_sample(ljm_encoder4 *e,
+                                               uint32_t site,
+                                               uint64_t old_address,
+                                               uint64_t old_size,
+                                               uint64_t address,
+                                               uint64_t size,
+                                               uint64_t weight);
+
+/* Records between events. `events` and `bytes` were not written and are not
+** in `b.dropped` yet. Statuses as above. */
+LJM_API ljm_status ljm_encoder4_mark(ljm_encoder4 *e, const ljm_mark *mark);
+LJM_API ljm_status ljm_encoder4_loaded(ljm_encoder4 *e, uint32_t module);
+LJM_API ljm_status ljm_encoder4_unloaded(ljm_encoder4 *e, uint32_t module);
+LJM_API ljm_status ljm_encoder4_dropped(ljm_encoder4 *e, uint64_t events,
+                                        uint64_t bytes);
+
+/* What a block still held is; after the last event, before finish. After the
+** first of these an event is LJM_E_ARG. */
+LJM_API ljm_status ljm_encoder4_live(ljm_encoder4 *e, ljm_object object,
+                                     uint64_t address);
+
+/* Hands all pending bytes to the sink: usually in one write. */
+LJM_API ljm_status ljm_encoder4_flush(ljm_encoder4 *e);
+
+/* Writes the copies still owed and END, and closes the sink. Later calls
+** return what the first one did. LJM_OK or the stream's first failure. */
+LJM_API ljm_status ljm_encoder4_finish(ljm_encoder4 *e,
+                                       ljm_end_reason reason,
+                                       uint64_t gc_total);
+
+/* As ljm_encoder_free. */
+LJM_API void ljm_encoder4_free(ljm_encoder4 *e);
+
 /* -- ELF images and symbols --------------------------------------------- */
 
 /* -- LuaJIT binding ----------------------------------------------------- */
@@ -403,6 +643,10 @@ LJM_API void ljm_encoder_free(ljm_encoder *e);
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#if defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+#endif
 
 #ifdef _WIN32
 #include <fcntl.h>
@@ -1119,30 +1363,44 @@ static uint64_t ljmi_hash_bytes(const char *s, size_t size)
 /* "...#" and 16 hexadecimal digits end a name that was cut. */
 #define LJMI_CUT_SIZE 20
 
-/* Writes an S, at most `limit` bytes of it. */
+/* Writes a name longer than `limit` cut to `out`, its size to *out_size. */
+static void ljmi_cut_name(char *out, const char *s, size_t size, size_t limit,
+                          size_t *out_size)
+{
+  static const char digits[] = "0123456789abcdef";
+  uint64_t h = ljmi_hash_bytes(s, size);
+  size_t keep = limit - LJMI_CUT_SIZE;
+  int i;
+  /* Not inside a UTF-8 character. */
+  for (i = 0; i < 3 && ((unsigned char)s[keep] & 0xc0) == 0x80; i++) keep--;
+  memcpy(out, s, keep);
+  memcpy(out + keep, "...#", 4);
+  out += keep + 4;
+  for (i = 0; i < 16; i++) out[i] = digits[h >> (60 - 4 * i) & 15];
+  *out_size = keep + LJMI_CUT_SIZE;
+}
+
+/* Writes an S. */
+static unsigned char *ljmi_put_string(unsigned char *p, const char *s,
+                                      size_t size)
+{
+  p = ljmi_put_uleb_loop(p, size);
+  if (size) memcpy(p, s, size);
+  return p + size;
+}
+
+/* Writes an S of at most `limit` bytes. */
 static unsigned char *ljmi_put_name(unsigned char *p, const char *s,
                                     size_t size, size_t limit)
 {
-  static const char digits[] = "0123456789abcdef";
-  uint64_t h;
-  size_t keep;
-  int i;
-  if (size <= limit) {
-    p = ljmi_put_uleb_loop(p, size);
-    if (size) memcpy(p, s, size);
-    return p + size;
-  }
-  h = ljmi_hash_bytes(s, size);
-  keep = limit - LJMI_CUT_SIZE;
-  /* Not inside a UTF-8 character. */
-  for (i = 0; i < 3 && ((unsigned char)s[keep] & 0xc0) == 0x80; i++) keep--;
-  p = ljmi_put_uleb_loop(p, keep + LJMI_CUT_SIZE);
-  memcpy(p, s, keep);
-  p += keep;
-  memcpy(p, "...#", 4);
-  for (i = 0; i < 16; i++)
-    p[4 + i] = (unsigned char)digits[h >> (60 - 4 * i) & 15];
-  return p + LJMI_CUT_SIZE;
+  unsigned char *at;
+  if (size <= limit) return ljmi_put_string(p, s, size);
+  /* How many bytes the length takes is known only when the name is cut. */
+  at = p + 10;
+  ljmi_cut_name((char *)at, s, size, limit, &size);
+  p = ljmi_put_uleb_loop(p, size);
+  memmove(p, at, size);
+  return p + size;
 }
 
 #define LJMI_BUFFER_MIN 4096
@@ -1346,6 +1604,1285 @@ LJM_API void ljm_encoder_free(ljm_encoder *e)
   (void)ljmi_output_close(&e->b.out);
   ljmi_free_array(&e->mem, e->b.buf, (size_t)(e->b.limit - e->b.buf), 1);
   e->b.buf = NULL;
+}
+
+/* CRC-32C (Castagnoli, reflected), as iSCSI has it; `crc` 0 to begin. */
+#define LJMI_CRC_POLY UINT32_C(0x82f63b78)
+
+/* Tables for eight bytes at a time: 8 of 256. */
+#define LJMI_CRC_TABLE_COUNT 2048
+
+static void ljmi_crc_fill(uint32_t *t)
+{
+  uint32_t i, k, c;
+  for (i = 0; i < 256; i++) {
+    c = i;
+    for (k = 0; k < 8; k++) c = c & 1 ? c >> 1 ^ LJMI_CRC_POLY : c >> 1;
+    t[i] = c;
+  }
+  for (i = 256; i < LJMI_CRC_TABLE_COUNT; i++)
+    t[i] = t[i - 256] >> 8 ^ t[t[i - 256] & 255];
+}
+
+static uint32_t ljmi_get_u32(const unsigned char *p)
+{
+  return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+         (uint32_t)p[3] << 24;
+}
+
+static uint32_t ljmi_crc_tables(const uint32_t *t, uint32_t crc,
+                                const unsigned char *p, size_t n)
+{
+  crc = ~crc;
+  for (; n >= 8; n -= 8, p += 8) {
+    uint32_t a = ljmi_get_u32(p) ^ crc, b = ljmi_get_u32(p + 4);
+    crc = t[1792 + (a & 255)] ^ t[1536 + (a >> 8 & 255)] ^
+          t[1280 + (a >> 16 & 255)] ^ t[1024 + (a >> 24)] ^
+          t[768 + (b & 255)] ^ t[512 + (b >> 8 & 255)] ^
+          t[256 + (b >> 16 & 255)] ^ t[b >> 24];
+  }
+  for (; n > 0; n--, p++) crc = crc >> 8 ^ t[(crc ^ *p) & 255];
+  return ~crc;
+}
+
+#if defined(__GNUC__) && defined(__x86_64__)
+#define LJMI_CRC_NATIVE 1
+__attribute__((target("sse4.2"))) static uint32_t
+ljmi_crc_native(const uint32_t *t, uint32_t crc, const unsigned char *p,
+                size_t n)
+{
+  uint64_t c = ~crc, w;
+  (void)t;
+  for (; n >= 8; n -= 8, p += 8) {
+    memcpy(&w, p, 8);
+    c = __builtin_ia32_crc32di(c, w);
+  }
+  for (; n > 0; n--, p++) c = __builtin_ia32_crc32qi((uint32_t)c, *p);
+  return ~(uint32_t)c;
+}
+
+static int ljmi_crc_has_native(void)
+{
+  return __builtin_cpu_supports("sse4.2") != 0;
+}
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32) && LJMI_LITTLE
+#define LJMI_CRC_NATIVE 1
+static uint32_t ljmi_crc_native(const uint32_t *t, uint32_t crc,
+                                const unsigned char *p, size_t n)
+{
+  uint64_t w;
+  (void)t;
+  crc = ~crc;
+  for (; n >= 8; n -= 8, p += 8) {
+    memcpy(&w, p, 8);
+    crc = __crc32cd(crc, w);
+  }
+  for (; n > 0; n--, p++) crc = __crc32cb(crc, *p);
+  return ~crc;
+}
+
+static int ljmi_crc_has_native(void) { return 1; }
+#endif
+
+static ljm_status ljmi_crc_init(ljm_encoder4 *e)
+{
+#ifdef LJMI_CRC_NATIVE
+  if (ljmi_crc_has_native()) {
+    e->crc = ljmi_crc_native;
+    return LJM_OK;
+  }
+#endif
+  e->crc = ljmi_crc_tables;
+  e->crc_table = (uint32_t *)ljmi_alloc_array(&e->mem, LJMI_CRC_TABLE_COUNT,
+                                              sizeof(uint32_t));
+  if (!e->crc_table) return e->mem.status;
+  ljmi_crc_fill(e->crc_table);
+  return LJM_OK;
+}
+
+/* Kinds of blocks and definitions. */
+#define LJM_FMT_META 1u
+#define LJM_FMT_DEFS 2u
+#define LJM_FMT_EVENTS 3u
+#define LJM_FMT_LIVE 4u
+#define LJM_FMT_BLOCK_END 5u
+#define LJM_FMT_COPY 1u
+#define LJM_FMT_DEF_STRING 1u
+#define LJM_FMT_DEF_MODULE 2u
+#define LJM_FMT_DEF_CSYM 3u
+#define LJM_FMT_DEF_FUNCTION 4u
+#define LJM_FMT_DEF_FRAME 5u
+#define LJM_FMT_DEF_STACK 6u
+#define LJM_FMT_DEF_SITE 7u
+#define LJM_FMT_DEF_TRACE 8u
+#define LJM_FMT_HEADER_SIZE 32u
+#define LJM_FMT_STREAM4_SIZE 14u
+#define LJM_FMT_SITE_MAX 16777215u
+
+static void ljmi_put_u32(unsigned char *p, uint32_t v)
+{
+  p[0] = (unsigned char)v;
+  p[1] = (unsigned char)(v >> 8);
+  p[2] = (unsigned char)(v >> 16);
+  p[3] = (unsigned char)(v >> 24);
+}
+
+/* Writes the header of a block whose payload of `size` bytes stands behind
+** it; returns the byte after the block. */
+static unsigned char *ljmi_block_seal(ljm_encoder4 *e, unsigned char *p,
+                                      unsigned kind, unsigned flags,
+                                      size_t size, uint32_t event_count)
+{
+  static const unsigned char magic[4] = {0x9d, 0x6c, 0x6a, 0x62};
+  memcpy(p, magic, 4);
+  p[4] = (unsigned char)kind;
+  p[5] = (unsigned char)flags;
+  p[6] = p[7] = 0;
+  ljmi_put_u32(p + 8, e->sequence++);
+  ljmi_put_u32(p + 12, (uint32_t)size);
+  ljmi_put_u32(p + 16, event_count);
+  ljmi_put_u32(p + 20, e->stream_id);
+  ljmi_put_u32(p + 24, e->crc(e->crc_table, 0, p + 32, size));
+  ljmi_put_u32(p + 28, e->crc(e->crc_table, 0, p, 28));
+  return p + LJM_FMT_HEADER_SIZE + size;
+}
+
+/* Blocks between the two times a definition is written. */
+#define LJMI_COPY_DISTANCE 6
+
+/* A block kept for its second time: the first bytes of its header's place say
+** what it is and when it is due. */
+typedef struct ljmi_copy {
+  uint32_t kind, due, size;
+} ljmi_copy;
+
+static ljmi_copy ljmi_copy_at(const ljm_copies *c, size_t off)
+{
+  ljmi_copy copy;
+  memcpy(&copy, c->data + off, sizeof(copy));
+  return copy;
+}
+
+/* Keeps a block (header's place included); there must be room. */
+static void ljmi_copies_add(ljm_encoder4 *e, const unsigned char *block,
+                            unsigned kind, size_t size)
+{
+  ljm_copies *c = &e->copies;
+  ljmi_copy copy;
+  size_t whole = LJM_FMT_HEADER_SIZE + size;
+  copy.kind = kind;
+  copy.due = e->sequence + LJMI_COPY_DISTANCE;
+  copy.size = (uint32_t)size;
+  if (c->cap - c->tail < whole) {
+    memmove(c->data, c->data + c->head, c->tail - c->head);
+    c->tail -= c->head;
+    c->head = 0;
+  }
+  memcpy(c->data + c->tail, &copy, sizeof(copy));
+  memcpy(c->data + c->tail + LJM_FMT_HEADER_SIZE, block + LJM_FMT_HEADER_SIZE,
+         size);
+  c->tail += whole;
+}
+
+/* Bytes of the oldest copies that are to be written now: those due, all if
+** `due` is UINT32_MAX, and as many as must make room for `need`. */
+static size_t ljmi_copies_due(const ljm_copies *c, uint32_t due, size_t need)
+{
+  size_t off = c->head;
+  while (off < c->tail) {
+    ljmi_copy copy = ljmi_copy_at(c, off);
+    if (copy.due > due && c->cap - (c->tail - off) >= need) break;
+    off += LJM_FMT_HEADER_SIZE + copy.size;
+  }
+  return off - c->head;
+}
+
+static unsigned char *ljmi_copies_put(ljm_encoder4 *e, unsigned char *p,
+                                      size_t size)
+{
+  ljm_copies *c = &e->copies;
+  size_t end = c->head + size;
+  while (c->head < end) {
+    ljmi_copy copy = ljmi_copy_at(c, c->head);
+    size_t whole = LJM_FMT_HEADER_SIZE + copy.size;
+    memcpy(p, c->data + c->head, whole);
+    p = ljmi_block_seal(e, p, copy.kind, LJM_FMT_COPY, copy.size, 0);
+    c->head += whole;
+  }
+  if (c->head == c->tail) c->head = c->tail = 0;
+  return p;
+}
+
+/* The stream's first bytes and META, which is the oldest copy to be. */
+static unsigned char *ljmi_encoder4_begin(ljm_encoder4 *e, unsigned char *p)
+{
+  static const unsigned char head[LJM_FMT_STREAM4_SIZE] = {
+    'l', 'j', 's', 4, 0, 0, 0, 'l', 'j', 'm', 4, 0, 0, 0
+  };
+  ljmi_copy meta = ljmi_copy_at(&e->copies, 0);
+  memcpy(p, head, sizeof(head));
+  p += sizeof(head);
+  memcpy(p, e->copies.data, LJM_FMT_HEADER_SIZE + meta.size);
+  e->begun = 1;
+  return ljmi_block_seal(e, p, LJM_FMT_META, 0, meta.size, 0);
+}
+
+static size_t ljmi_encoder4_begin_size(const ljm_encoder4 *e)
+{
+  if (e->begun) return 0;
+  return LJM_FMT_STREAM4_SIZE + LJM_FMT_HEADER_SIZE +
+         ljmi_copy_at(&e->copies, 0).size;
+}
+
+static unsigned char *ljmi_encoder4_put_defs(ljm_encoder4 *e,
+                                             unsigned char *p)
+{
+  size_t size = e->defs_used - LJM_FMT_HEADER_SIZE;
+  if (size == 0) return p;
+  memcpy(p, e->defs, e->defs_used);
+  p = ljmi_block_seal(e, p, LJM_FMT_DEFS, 0, size, 0);
+  ljmi_copies_add(e, e->defs, LJM_FMT_DEFS, size);
+  e->defs_used = LJM_FMT_HEADER_SIZE;
+  memset(e->last_def, 0, sizeof(e->last_def));
+  return p;
+}
+
+static uint64_t ljmi_totals_count(const ljm_totals *t)
+{
+  return t->allocs + t->frees + t->reallocs + t->failed;
+}
+
+/* Puts in one piece what is pending: beginning, copies up to `due`,
+** definitions, and the block in the buffer; hands it to the sink. */
+static ljm_status ljmi_encoder4_send(ljm_encoder4 *e, uint32_t due)
+{
+  unsigned char *block = e->b.buf - LJM_FMT_HEADER_SIZE, *p, *from;
+  size_t size = (size_t)(e->b.p - e->b.buf);
+  size_t defs = e->defs_used > LJM_FMT_HEADER_SIZE ? e->defs_used : 0;
+  size_t begin = ljmi_encoder4_begin_size(e);
+  size_t copies = ljmi_copies_due(&e->copies, due, defs);
+  uint64_t count = ljmi_totals_count(&e->totals);
+  p = from = block - begin - copies - defs;
+  if (begin) p = ljmi_encoder4_begin(e, p);
+  p = ljmi_copies_put(e, p, copies);
+  p = ljmi_encoder4_put_defs(e, p);
+  if (size)
+    p = ljmi_block_seal(e, p, e->kind, 0, size,
+                        (uint32_t)(count - e->sealed_events));
+  e->sealed_events = count;
+  memset(e->last, 0, sizeof(e->last));
+  return ljmi_buffer_send(&e->b, from, (size_t)(p - from));
+}
+
+static ljm_status ljmi_encoder4_write(ljm_buffer *b)
+{
+  ljm_encoder4 *e = (ljm_encoder4 *)(void *)b;
+  return ljmi_encoder4_send(e, e->sequence);
+}
+
+/* Operations, and records of op 3. */
+#define LJM_FMT_OP_ALLOC 0u
+#define LJM_FMT_OP_FREE 1u
+#define LJM_FMT_OP_REALLOC 2u
+#define LJM_FMT_OP_OTHER 3u
+#define LJM_FMT_SUB_ALLOC_FAILED 0u
+#define LJM_FMT_SUB_REALLOC_FAILED 1u
+#define LJM_FMT_SUB_WEIGHT 2u
+#define LJM_FMT_SUB_MARK 3u
+#define LJM_FMT_SUB_LOADED 4u
+#define LJM_FMT_SUB_UNLOADED 5u
+#define LJM_FMT_SUB_DROPPED 6u
+
+/* The event path of a recorder: sites up to LJM_FMT_SITE_MAX. */
+
+/* Most bytes an event writes to. */
+#define LJMI_EVENT4_MAX 72
+
+/* Bytes that a site takes: its code. */
+static inline unsigned ljmi_site_code(uint32_t site, uint32_t last)
+{
+  if (site == last) return 0;
+  return 1u + (site > 0xff) + (site > 0xffff);
+}
+
+/* Z of a difference, in units of 8 if that is whole; else over 2^24. */
+static inline uint64_t ljmi_address_delta(uint64_t address, uint64_t last)
+{
+  uint64_t d = address - last;
+  uint64_t sign = 0 - (d >> 63);
+  uint64_t z = (d >> 3 | sign << 61) << 1 ^ sign;
+  return d & 7 ? UINT64_MAX : z;
+}
+
+/* Writes control, site and address; `control` has the other bits. */
+static inline unsigned char *ljmi_put_event(unsigned char *p,
+                                            unsigned control, ljm_last *last,
+                                            uint32_t site, uint64_t address)
+{
+  uint64_t z = ljmi_address_delta(address, last->address);
+  unsigned sc = ljmi_site_code(site, last->site);
+  unsigned ac = 0u + (z > 0xff) + (z > 0xffff) + (z > 0xffffff);
+  p[0] = (unsigned char)(control | ac << 4 | sc << 2);
+  ljmi_put_u64(p + 1, site);
+  p += 1 + sc;
+  ljmi_put_u64(p, ac == 3 ? address : z);
+  last->site = site;
+  return p + (0x8321u >> (4 * ac) & 15);
+}
+
+/* Alloc or free; the totals are the caller's. */
+static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
+                                             uint32_t site, uint64_t address,
+                                             uint64_t size)
+{
+  ljm_last *last = &e->last[op];
+  unsigned code;
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
+  code = size == last->size ? 0 : 1u + (size > 0xff) + (size > 0xffff);
+  p = ljmi_put_event(p, op | code << 6, last, site, address);
+  ljmi_put_u64(p, size);
+  e->b.p = p + (0x8210u >> (4 * code) & 15);
+  last->address = address;
+  last->size = size;
+  return LJM_OK;
+}
+
+static inline ljm_status ljmi_encoder4_alloc(ljm_encoder4 *e, uint32_t site,
+                                             uint64_t address, uint64_t size)
+{
+  ljm_status st = ljmi_encoder4_event(e, LJM_FMT_OP_ALLOC, site, address,
+                                      size);
+  if (LJMI_UNLIKELY(st != LJM_OK)) return st;
+  e->totals.allocs++;
+  e->totals.alloc_size += size;
+  return LJM_OK;
+}
+
+static inline ljm_status ljmi_encoder4_free(ljm_encoder4 *e, uint32_t site,
+                                            uint64_t address, uint64_t size)
+{
+  ljm_status st = ljmi_encoder4_event(e, LJM_FMT_OP_FREE, site, address,
+                                      size);
+  if (LJMI_UNLIKELY(st != LJM_OK)) return st;
+  e->totals.frees++;
+  e->totals.freed_size += size;
+  return LJM_OK;
+}
+
+/* Z of a difference, in bytes. */
+static inline uint64_t ljmi_zigzag(uint64_t d)
+{
+  return d << 1 ^ (0 - (d >> 63));
+}
+
+static inline ljm_status ljmi_encoder4_moved(ljm_encoder4 *e, uint32_t site,
+                                             uint64_t old_address,
+                                             uint64_t old_size,
+                                             uint64_t address, uint64_t size)
+{
+  ljm_last *last = &e->last[LJM_FMT_OP_REALLOC];
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
+  p = ljmi_put_event(p, LJM_FMT_OP_REALLOC, last, site, old_address);
+  p = ljmi_put_uleb(p, old_size);
+  p = ljmi_put_uleb(p, ljmi_zigzag(address - old_address));
+  e->b.p = ljmi_put_uleb(p, size);
+  last->address = address;
+  e->totals.reallocs++;
+  e->totals.old_size += old_size;
+  e->totals.new_size += size;
+  return LJM_OK;
+}
+
+/* Starts a record of op 3; NULL: no room. */
+static unsigned char *ljmi_encoder4_other(ljm_encoder4 *e, unsigned sub)
+{
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  if (p) *p++ = (unsigned char)(sub << 2 | LJM_FMT_OP_OTHER);
+  return p;
+}
+
+/* Before a sample, in the same block: room for both, then the weight. */
+static ljm_status ljmi_encoder4_weight(ljm_encoder4 *e, uint64_t weight)
+{
+  unsigned char *p = ljmi_reserve(&e->b, 2 * LJMI_EVENT4_MAX);
+  if (!p) return ljmi_buffer_drop(&e->b);
+  *p++ = (unsigned char)(LJM_FMT_SUB_WEIGHT << 2 | LJM_FMT_OP_OTHER);
+  e->b.p = ljmi_put_uleb_loop(p, weight);
+  return LJM_OK;
+}
+
+/* Slots looked at for a key; one that is not found there is new. */
+#define LJMI_PROBES 32
+#define LJMI_SLOTS_MIN 64
+
+static uint32_t ljmi_hash_words(const uint32_t *w, size_t n)
+{
+  uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
+  size_t i;
+  for (i = 0; i < n; i++) {
+    h = (h ^ w[i]) * UINT64_C(0xff51afd7ed558ccd);
+    h ^= h >> 29;
+  }
+  return (uint32_t)(h >> 32);
+}
+
+/* A free slot near `hash`, or SIZE_MAX. */
+static size_t ljmi_slot_free(const ljm_slots *s, uint32_t hash)
+{
+  size_t i, at;
+  for (i = 0; i < LJMI_PROBES && i < s->count; i++) {
+    at = (hash + i) & (s->count - 1);
+    if (s->ids[at] == 0) return at;
+  }
+  return SIZE_MAX;
+}
+
+static void ljmi_slot_put(ljm_slots *s, uint32_t hash, uint32_t id)
+{
+  size_t at = ljmi_slot_free(s, hash);
+  if (at != SIZE_MAX) s->ids[at] = id;
+}
+
+/* Twice the slots, all free; the caller puts the ids in again. */
+static ljm_status ljmi_slots_double(ljm_memory *m, ljm_slots *s)
+{
+  size_t count = s->count ? s->count * 2 : LJMI_SLOTS_MIN;
+  uint32_t *ids = (uint32_t *)ljmi_alloc_array(m, count, sizeof(*ids));
+  if (!ids) return m->status;
+  memset(ids, 0, count * sizeof(*ids));
+  ljmi_free_array(m, s->ids, s->count, sizeof(*ids));
+  s->ids = ids;
+  s->count = count;
+  return LJM_OK;
+}
+
+/* Room for one more in an array that doubles; NULL with m->status. */
+static void *ljmi_grow_double(ljm_memory *m, void *p, size_t *cap,
+                              size_t elem)
+{
+  size_t count = *cap ? *cap * 2 : LJMI_SLOTS_MIN / 2;
+  void *q = ljmi_grow_array(m, p, *cap, count, elem);
+  if (q) *cap = count;
+  return q;
+}
+
+static uint32_t ljmi_interned_find(const ljm_interned *t, const uint32_t *key,
+                                   uint32_t hash)
+{
+  size_t i;
+  for (i = 0; i < LJMI_PROBES && i < t->slots.count; i++) {
+    uint32_t id = t->slots.ids[(hash + i) & (t->slots.count - 1)];
+    if (id == 0) return 0;
+    if (memcmp(t->keys + (id - 1) * t->words, key,
+               t->words * sizeof(*key)) == 0)
+      return id;
+  }
+  return 0;
+}
+
+/* Makes room for one more key. */
+static ljm_status ljmi_interned_room(ljm_memory *m, ljm_interned *t)
+{
+  size_t i;
+  if (t->count >= t->max_count) return LJM_E_LIMIT;
+  if (t->count == t->key_cap) {
+    uint32_t *keys = (uint32_t *)ljmi_grow_double(
+      m, t->keys, &t->key_cap, t->words * sizeof(*keys));
+    if (!keys) return m->status;
+    t->keys = keys;
+  }
+  if (t->count < t->slots.count / 2) return LJM_OK;
+  if (ljmi_slots_double(m, &t->slots) != LJM_OK) return m->status;
+  for (i = 0; i < t->count; i++)
+    ljmi_slot_put(&t->slots, ljmi_hash_words(t->keys + i * t->words, t->words),
+                  (uint32_t)(i + 1));
+  return LJM_OK;
+}
+
+static uint32_t ljmi_undefined(ljm_encoder4 *e)
+{
+  e->undefined++;
+  return 0;
+}
+
+/* Starts a definition of at most `need` bytes after its id; NULL: no. */
+static unsigned char *ljmi_def_begin(ljm_encoder4 *e, unsigned kind,
+                                     uint64_t id, size_t need)
+{
+  unsigned char *p;
+  if (e->ended || ljmi_buffer_idle(&e->b) != LJM_OK) return NULL;
+  if (e->defs_cap - e->defs_used < need + 16 &&
+      ljmi_encoder4_send(e, e->sequence) != LJM_OK)
+    return NULL;
+  p = e->defs + e->defs_used;
+  *p++ = (unsigned char)kind;
+  p = ljmi_put_uleb(p, id - e->last_def[kind]);
+  e->last_def[kind] = id;
+  return p;
+}
+
+static void ljmi_def_end(ljm_encoder4 *e, const unsigned char *p)
+{
+  e->defs_used = (size_t)(p - e->defs);
+}
+
+/* Most bytes of a definition without a string. */
+#define LJMI_DEF_MAX 64
+
+/* The key's id; a new one in *p where its definition goes on, else *p is
+** NULL. 0 if it cannot be had. */
+static uint32_t ljmi_intern(ljm_encoder4 *e, ljm_interned *t, unsigned kind,
+                            const uint32_t *key, unsigned char **p)
+{
+  uint32_t hash = ljmi_hash_words(key, t->words);
+  uint32_t id = ljmi_interned_find(t, key, hash);
+  *p = NULL;
+  if (id) return id;
+  if (ljmi_interned_room(&e->mem, t) != LJM_OK) return ljmi_undefined(e);
+  id = (uint32_t)(t->count + 1);
+  *p = ljmi_def_begin(e, kind, id, LJMI_DEF_MAX);
+  if (!*p) return ljmi_undefined(e);
+  memcpy(t->keys + t->count * t->words, key, t->words * sizeof(*key));
+  t->count++;
+  ljmi_slot_put(&t->slots, hash, id);
+  return id;
+}
+
+/* -- strings */
+
+#define LJMI_TEXT_CHUNK 65536
+
+/* Before the texts of a chunk. */
+typedef struct ljmi_text_chunk {
+  char *older;
+  size_t size;
+} ljmi_text_chunk;
+
+static uint32_t ljmi_text_find(const ljm_texts *t, const char *s, size_t size,
+                               uint64_t hash)
+{
+  size_t i;
+  for (i = 0; i < LJMI_PROBES && i < t->slots.count; i++) {
+    uint32_t id =
+      t->slots.ids[((uint32_t)(hash >> 32) + i) & (t->slots.count - 1)];
+    const ljm_text *x;
+    if (id == 0) return 0;
+    x = &t->texts[id - 1];
+    if (x->hash == hash && x->size == size &&
+        (size == 0 || memcmp(x->data, s, size) == 0))
+      return id;
+  }
+  return 0;
+}
+
+/* `size` bytes of a chunk that has them, not yet taken; NULL with m->status. */
+static char *ljmi_text_room(ljm_memory *m, ljm_texts *t, size_t size)
+{
+  ljmi_text_chunk head;
+  size_t want = sizeof(head) + size;
+  char *chunk;
+  if (t->chunk && t->chunk_size - t->chunk_used >= size)
+    return t->chunk + t->chunk_used;
+  if (want < LJMI_TEXT_CHUNK) want = LJMI_TEXT_CHUNK;
+  chunk = (char *)ljmi_alloc_array(m, want, 1);
+  if (!chunk) return NULL;
+  head.older = t->chunk;
+  head.size = t->chunk_size;
+  memcpy(chunk, &head, sizeof(head));
+  t->chunk = chunk;
+  t->chunk_size = want;
+  t->chunk_used = sizeof(head);
+  return chunk + sizeof(head);
+}
+
+/* Makes room for one more text; NULL with m->status. */
+static char *ljmi_texts_room(ljm_memory *m, ljm_texts *t, size_t size)
+{
+  size_t i;
+  if (t->count == t->text_cap) {
+    ljm_text *texts = (ljm_text *)ljmi_grow_double(m, t->texts, &t->text_cap,
+                                                   sizeof(*texts));
+    if (!texts) return NULL;
+    t->texts = texts;
+  }
+  if (t->count >= t->slots.count / 2) {
+    if (ljmi_slots_double(m, &t->slots) != LJM_OK) return NULL;
+    for (i = 0; i < t->count; i++)
+      ljmi_slot_put(&t->slots, (uint32_t)(t->texts[i].hash >> 32),
+                    (uint32_t)(i + 1));
+  }
+  return ljmi_text_room(m, t, size);
+}
+
+static void ljmi_texts_free(ljm_memory *m, ljm_texts *t)
+{
+  while (t->chunk) {
+    ljmi_text_chunk head;
+    memcpy(&head, t->chunk, sizeof(head));
+    ljmi_free_array(m, t->chunk, t->chunk_size, 1);
+    t->chunk = head.older;
+    t->chunk_size = head.size;
+  }
+  ljmi_free_array(m, t->texts, t->text_cap, sizeof(*t->texts));
+  ljmi_free_array(m, t->slots.ids, t->slots.count, sizeof(uint32_t));
+}
+
+LJM_API uint32_t ljm_encoder4_string(ljm_encoder4 *e, const char *s,
+                                     size_t size)
+{
+  ljm_texts *t;
+  ljm_text *x;
+  uint64_t hash;
+  uint32_t id;
+  unsigned char *p;
+  char *room;
+  if (!e || !e->base || (!s && size)) return 0;
+  t = &e->strings;
+  if (size > e->name_limit) {
+    ljmi_cut_name(e->scratch, s, size, e->name_limit, &size);
+    s = e->scratch;
+  }
+  hash = ljmi_hash_bytes(s, size);
+  id = ljmi_text_find(t, s, size, hash);
+  if (id) return id;
+  room = ljmi_texts_room(&e->mem, t, size);
+  if (!room || t->count >= UINT32_MAX / 2) return ljmi_undefined(e);
+  id = (uint32_t)(t->count + 1);
+  p = ljmi_def_begin(e, LJM_FMT_DEF_STRING, id, size + 10);
+  if (!p) return ljmi_undefined(e);
+  ljmi_def_end(e, ljmi_put_string(p, s, size));
+  x = &t->texts[t->count++];
+  x->data = room;
+  x->size = size;
+  x->hash = hash;
+  if (size) memcpy(room, s, size);
+  t->chunk_used += size;
+  ljmi_slot_put(&t->slots, (uint32_t)(hash >> 32), id);
+  return id;
+}
+
+/* -- other definitions */
+
+#define LJMI_BUILD_ID_MAX 64
+
+LJM_API uint32_t ljm_encoder4_module(ljm_encoder4 *e, const ljm_module *m)
+{
+  unsigned char *p;
+  size_t n;
+  if (!e || !e->base || !m || (!m->build_id && m->build_id_size)) return 0;
+  n = m->build_id_size < LJMI_BUILD_ID_MAX ? m->build_id_size
+                                           : LJMI_BUILD_ID_MAX;
+  p = ljmi_def_begin(e, LJM_FMT_DEF_MODULE, e->module_count + 1,
+                     LJMI_DEF_MAX + LJMI_BUILD_ID_MAX);
+  if (!p) return ljmi_undefined(e);
+  p = ljmi_put_uleb(p, m->path);
+  p = ljmi_put_string(p, (const char *)m->build_id, n);
+  p = ljmi_put_uleb(p, m->base);
+  p = ljmi_put_uleb(p, m->size);
+  ljmi_def_end(e, ljmi_put_uleb(p, m->bias));
+  return ++e->module_count;
+}
+
+LJM_API uint32_t ljm_encoder4_csym(ljm_encoder4 *e, uint32_t module,
+                                   uint64_t address, uint64_t size,
+                                   uint32_t name)
+{
+  uint32_t key[6], id;
+  unsigned char *p;
+  if (!e || !e->base) return 0;
+  key[0] = module;
+  key[1] = name;
+  key[2] = (uint32_t)address;
+  key[3] = (uint32_t)(address >> 32);
+  key[4] = (uint32_t)size;
+  key[5] = (uint32_t)(size >> 32);
+  id = ljmi_intern(e, &e->csyms, LJM_FMT_DEF_CSYM, key, &p);
+  if (!p) return id;
+  p = ljmi_put_uleb(p, module);
+  p = ljmi_put_uleb(p, address);
+  p = ljmi_put_uleb(p, size);
+  ljmi_def_end(e, ljmi_put_uleb(p, name));
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_function(ljm_encoder4 *e, uint32_t chunk,
+                                       uint64_t firstline, uint64_t lastline)
+{
+  uint32_t key[5], id;
+  unsigned char *p;
+  if (!e || !e->base) return 0;
+  key[0] = chunk;
+  key[1] = (uint32_t)firstline;
+  key[2] = (uint32_t)(firstline >> 32);
+  key[3] = (uint32_t)lastline;
+  key[4] = (uint32_t)(lastline >> 32);
+  id = ljmi_intern(e, &e->functions, LJM_FMT_DEF_FUNCTION, key, &p);
+  if (!p) return id;
+  p = ljmi_put_uleb(p, chunk);
+  p = ljmi_put_uleb(p, firstline);
+  ljmi_def_end(e, ljmi_put_uleb(p, lastline));
+  return id;
+}
+
+/* Frames: a tag and up to three numbers, as the grammar has them. */
+#define LJM_FMT_FRAME_LUA 0u
+#define LJM_FMT_FRAME_C 1u
+#define LJM_FMT_FRAME_VM 2u
+#define LJM_FMT_FRAME_JIT 3u
+#define LJM_FMT_FRAME_FAST 4u
+#define LJM_FMT_FRAME_GAP 5u
+
+/* `wide` is the number that may need 64 bits. */
+static uint32_t ljmi_frame(ljm_encoder4 *e, uint32_t tag, uint64_t wide,
+                           uint32_t a, uint32_t b, unsigned char **p)
+{
+  uint32_t key[5], id;
+  *p = NULL;
+  if (!e || !e->base) return 0;
+  key[0] = tag;
+  key[1] = (uint32_t)wide;
+  key[2] = (uint32_t)(wide >> 32);
+  key[3] = a;
+  key[4] = b;
+  id = ljmi_intern(e, &e->frames, LJM_FMT_DEF_FRAME, key, p);
+  if (*p) *(*p)++ = (unsigned char)tag;
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_frame_lua(ljm_encoder4 *e, uint32_t function,
+                                        uint64_t line)
+{
+  unsigned char *p;
+  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_LUA, line, function, 0, &p);
+  if (p) ljmi_def_end(e, ljmi_put_uleb(ljmi_put_uleb(p, function), line));
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_frame_c(ljm_encoder4 *e, uint64_t address,
+                                      uint32_t csym, uint32_t module)
+{
+  unsigned char *p;
+  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_C, address, csym, module, &p);
+  if (!p) return id;
+  p = ljmi_put_uleb(p, address);
+  p = ljmi_put_uleb(p, csym);
+  ljmi_def_end(e, ljmi_put_uleb(p, module));
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_frame_vm(ljm_encoder4 *e, ljm_state state)
+{
+  unsigned char *p;
+  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_VM, 0, (uint32_t)state, 0, &p);
+  if (!p) return id;
+  *p++ = (unsigned char)state;
+  ljmi_def_end(e, p);
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_frame_jit(ljm_encoder4 *e, uint64_t number,
+                                        uint32_t trace)
+{
+  unsigned char *p;
+  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_JIT, number, trace, 0, &p);
+  if (p) ljmi_def_end(e, ljmi_put_uleb(ljmi_put_uleb(p, number), trace));
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_frame_fast(ljm_encoder4 *e, uint32_t name)
+{
+  unsigned char *p;
+  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_FAST, 0, name, 0, &p);
+  if (p) ljmi_def_end(e, ljmi_put_uleb(p, name));
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_frame_gap(ljm_encoder4 *e, ljm_gap gap)
+{
+  unsigned char *p;
+  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_GAP, 0, (uint32_t)gap, 0, &p);
+  if (!p) return id;
+  *p++ = (unsigned char)gap;
+  ljmi_def_end(e, p);
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_trace(ljm_encoder4 *e, uint64_t number,
+                                    uint32_t frame)
+{
+  unsigned char *p;
+  if (!e || !e->base) return 0;
+  p = ljmi_def_begin(e, LJM_FMT_DEF_TRACE, e->trace_count + 1, LJMI_DEF_MAX);
+  if (!p) return ljmi_undefined(e);
+  ljmi_def_end(e, ljmi_put_uleb(ljmi_put_uleb(p, number), frame));
+  return ++e->trace_count;
+}
+
+LJM_API uint32_t ljm_encoder4_site(ljm_encoder4 *e, uint32_t stack,
+                                   ljm_state state, ljm_object object)
+{
+  uint32_t key[2], id;
+  unsigned char *p;
+  if (!e || !e->base) return 0;
+  key[0] = stack;
+  key[1] = (uint32_t)state << 8 | (uint32_t)object;
+  id = ljmi_intern(e, &e->sites, LJM_FMT_DEF_SITE, key, &p);
+  if (!p) return id;
+  p = ljmi_put_uleb(p, stack);
+  *p++ = (unsigned char)state;
+  *p++ = (unsigned char)object;
+  ljmi_def_end(e, p);
+  return id;
+}
+
+/* -- stacks */
+
+static uint32_t ljmi_stack_hash(uint32_t parent, uint32_t frame)
+{
+  uint64_t h = ((uint64_t)parent << 32 | frame) *
+               UINT64_C(0x9e3779b97f4a7c15);
+  return (uint32_t)(h >> 32);
+}
+
+static ljm_status ljmi_stacks_room(ljm_memory *m, ljm_stacks *t)
+{
+  size_t i;
+  if (t->count > t->max_count) return LJM_E_LIMIT;
+  if (t->count == t->node_cap) {
+    ljm_node *nodes = (ljm_node *)ljmi_grow_double(m, t->nodes, &t->node_cap,
+                                                   sizeof(*nodes));
+    if (!nodes) return m->status;
+    t->nodes = nodes;
+  }
+  if (t->count < t->slots.count / 2) return LJM_OK;
+  if (ljmi_slots_double(m, &t->slots) != LJM_OK) return m->status;
+  for (i = 1; i < t->count; i++)
+    ljmi_slot_put(&t->slots,
+                  ljmi_stack_hash(t->nodes[i].parent, t->nodes[i].frame),
+                  (uint32_t)i);
+  return LJM_OK;
+}
+
+static ljm_status ljmi_stacks_init(ljm_memory *m, ljm_stacks *t,
+                                   size_t max_count)
+{
+  t->max_count = max_count;
+  if (ljmi_stacks_room(m, t) != LJM_OK) return m->status;
+  memset(t->nodes, 0, sizeof(*t->nodes));
+  t->count = 1;
+  return LJM_OK;
+}
+
+static uint32_t ljmi_stack_new(ljm_encoder4 *e, uint32_t parent,
+                               uint32_t frame, uint32_t hash)
+{
+  ljm_stacks *t = &e->stacks;
+  uint32_t id;
+  unsigned char *p;
+  ljm_node *n;
+  if (ljmi_stacks_room(&e->mem, t) != LJM_OK) return ljmi_undefined(e);
+  id = (uint32_t)t->count;
+  p = ljmi_def_begin(e, LJM_FMT_DEF_STACK, id, LJMI_DEF_MAX);
+  if (!p) return ljmi_undefined(e);
+  p = ljmi_put_uleb(p, id - parent);
+  ljmi_def_end(e, ljmi_put_uleb(p, frame));
+  n = &t->nodes[t->count++];
+  n->parent = parent;
+  n->frame = frame;
+  n->child_frame = n->child = 0;
+  ljmi_slot_put(&t->slots, hash, id);
+  return id;
+}
+
+/* When the newest child is another. */
+static LJMI_NOINLINE uint32_t ljmi_stack_slow(ljm_encoder4 *e,
+                                              uint32_t parent, uint32_t frame)
+{
+  ljm_stacks *t = &e->stacks;
+  uint32_t hash = ljmi_stack_hash(parent, frame), id = 0;
+  size_t i;
+  for (i = 0; i < LJMI_PROBES; i++) {
+    id = t->slots.ids[(hash + i) & (t->slots.count - 1)];
+    if (id == 0 ||
+        (t->nodes[id].parent == parent && t->nodes[id].frame == frame))
+      break;
+  }
+  if (i == LJMI_PROBES) id = 0;
+  if (id == 0) id = ljmi_stack_new(e, parent, frame, hash);
+  if (id == 0) return 0;
+  t->nodes[parent].child_frame = frame;
+  t->nodes[parent].child = id;
+  return id;
+}
+
+/* `parent` an id given before or 0, `frame` not 0. */
+static inline uint32_t ljmi_encoder4_stack(ljm_encoder4 *e, uint32_t parent,
+                                           uint32_t frame)
+{
+  const ljm_node *n = &e->stacks.nodes[parent];
+  if (LJMI_LIKELY(n->child_frame == frame)) return n->child;
+  return ljmi_stack_slow(e, parent, frame);
+}
+
+LJM_API uint32_t ljm_encoder4_stack(ljm_encoder4 *e, uint32_t parent,
+                                    uint32_t frame)
+{
+  if (!e || !e->base || frame == 0 || parent >= e->stacks.count) return 0;
+  return ljmi_encoder4_stack(e, parent, frame);
+}
+
+/* -- start, events, end */
+
+/* META's payload into the place of a DEFS block; false: it does not fit. */
+static int ljmi_put_meta(ljm_encoder4 *e, const ljm_meta *meta, size_t count)
+{
+  size_t i, k, v;
+  unsigned char *p = e->defs + LJM_FMT_HEADER_SIZE;
+  unsigned char *end = e->defs + e->defs_cap;
+  for (i = 0; i < count; i++) {
+    if (!meta[i].key || !meta[i].value) return 0;
+    k = strlen(meta[i].key);
+    v = strlen(meta[i].value);
+    if ((size_t)(end - p) < 20 || k > (size_t)(end - p) - 20 ||
+        v > (size_t)(end - p) - 20 - k)
+      return 0;
+    p = ljmi_put_string(p, meta[i].key, k);
+    p = ljmi_put_string(p, meta[i].value, v);
+  }
+  ljmi_copies_add(e, e->defs, LJM_FMT_META,
+                  (size_t)(p - e->defs) - LJM_FMT_HEADER_SIZE);
+  return 1;
+}
+
+/* Where the buffers lie in the one block of memory. */
+static ljm_status ljmi_encoder4_buffers(ljm_encoder4 *e, size_t buffer_size)
+{
+  size_t copies = 2 * buffer_size + 2 * LJM_FMT_HEADER_SIZE;
+  size_t defs = LJM_FMT_HEADER_SIZE + buffer_size / 2;
+  size_t front = 64 + copies + 2 * defs;
+  e->base_size = front + LJM_FMT_HEADER_SIZE + buffer_size + copies + defs +
+                 e->name_limit;
+  e->base = (unsigned char *)ljmi_alloc_array(&e->mem, e->base_size, 1);
+  if (!e->base) return e->mem.status;
+  e->b.buf = e->base + front + LJM_FMT_HEADER_SIZE;
+  e->b.limit = e->b.buf + buffer_size;
+  e->copies.data = e->b.limit;
+  e->copies.cap = copies;
+  e->defs = e->copies.data + copies;
+  e->defs_cap = defs;
+  e->defs_used = LJM_FMT_HEADER_SIZE;
+  e->scratch = (char *)e->defs + defs;
+  ljmi_buffer_empty(&e->b);
+  return LJM_OK;
+}
+
+static void ljmi_interned_init(ljm_interned *t, size_t words,
+                               size_t max_count)
+{
+  t->words = words;
+  t->max_count = max_count;
+}
+
+/* Different for streams that may meet in one file. */
+static uint32_t ljmi_stream_id(const ljm_encoder4 *e)
+{
+  uint32_t w[6];
+  uint64_t now = e->start, where = (uint64_t)(uintptr_t)e;
+  w[0] = (uint32_t)now;
+  w[1] = (uint32_t)(now >> 32);
+  w[2] = (uint32_t)where;
+  w[3] = (uint32_t)(where >> 32);
+  w[4] = (uint32_t)ljmi_sys_pid();
+  w[5] = (uint32_t)time(NULL);
+  return ljmi_hash_words(w, 6);
+}
+
+static ljm_status ljmi_encoder4_setup(ljm_encoder4 *e, const ljm_sink *sink,
+                                      const ljm_encoder_options *o)
+{
+  ljm_status st = ljmi_memory_init(&e->mem, &o->alloc, o->max_memory);
+  if (st != LJM_OK) return st;
+  e->name_limit = o->name_limit;
+  st = ljmi_encoder4_buffers(e, o->buffer_size);
+  if (st == LJM_OK) st = ljmi_crc_init(e);
+  if (st == LJM_OK) st = ljmi_stacks_init(&e->mem, &e->stacks, o->max_stacks);
+  if (st != LJM_OK) return st;
+  ljmi_interned_init(&e->csyms, 6, UINT32_MAX / 2);
+  ljmi_interned_init(&e->functions, 5, UINT32_MAX / 2);
+  ljmi_interned_init(&e->frames, 5, UINT32_MAX / 2);
+  ljmi_interned_init(&e->sites, 2, LJM_FMT_SITE_MAX);
+  e->b.write = ljmi_encoder4_write;
+  e->kind = LJM_FMT_EVENTS;
+  ljmi_buffer_init(&e->b, sink, o);
+  e->start = e->b.clock(e->b.clock_user);
+  e->stream_id = o->stream_id ? o->stream_id : ljmi_stream_id(e);
+  return LJM_OK;
+}
+
+LJM_API ljm_status ljm_encoder4_init(ljm_encoder4 *e, const ljm_sink *sink,
+                                     const ljm_encoder_options *opts,
+                                     const ljm_meta *meta, size_t meta_count)
+{
+  ljm_encoder_options o;
+  ljm_status st;
+  if (!e || !sink || !sink->write || (!meta && meta_count)) return LJM_E_ARG;
+  memset(&o, 0, sizeof(o));
+  if (opts) o = *opts;
+  memset(e, 0, sizeof(*e));
+  st = ljmi_encoder_defaults(&o, 16384);
+  if (st == LJM_OK) st = ljmi_encoder4_setup(e, sink, &o);
+  if (st == LJM_OK && !ljmi_put_meta(e, meta, meta_count)) st = LJM_E_ARG;
+  if (st != LJM_OK) {
+    e->b.out.open = 0;
+    ljm_encoder4_free(e);
+  }
+  return st;
+}
+
+/* May a record of a block of this kind follow? */
+static ljm_status ljmi_encoder4_ready(const ljm_encoder4 *e, unsigned kind)
+{
+  if (!e || !e->base) return LJM_E_ARG;
+  if (e->ended) return LJM_E_NOTRUNNING;
+  return e->kind > kind ? LJM_E_ARG : LJM_OK;
+}
+
+static ljm_status ljmi_encoder4_ready_at(const ljm_encoder4 *e, uint32_t site)
+{
+  if (site > LJM_FMT_SITE_MAX) return LJM_E_ARG;
+  return ljmi_encoder4_ready(e, LJM_FMT_EVENTS);
+}
+
+LJM_API ljm_status ljm_encoder4_alloc(ljm_encoder4 *e, uint32_t site,
+                                      uint64_t address, uint64_t size)
+{
+  ljm_status st = ljmi_encoder4_ready_at(e, site);
+  return st == LJM_OK ? ljmi_encoder4_alloc(e, site, address, size) : st;
+}
+
+LJM_API ljm_status ljm_encoder4_dealloc(ljm_encoder4 *e, uint32_t site,
+                                        uint64_t address, uint64_t size)
+{
+  ljm_status st = ljmi_encoder4_ready_at(e, site);
+  if (st != LJM_OK || address == 0) return st;
+  return ljmi_encoder4_free(e, site, address, size);
+}
+
+LJM_API ljm_status ljm_encoder4_realloc(ljm_encoder4 *e, uint32_t site,
+                                        uint64_t old_address,
+                                        uint64_t old_size, uint64_t address,
+                                        uint64_t size)
+{
+  ljm_status st = ljmi_encoder4_ready_at(e, site);
+  if (st != LJM_OK) return st;
+  return ljmi_encoder4_moved(e, site, old_address, old_size, address, size);
+}
+
+LJM_API ljm_status ljm_encoder4_alloc_sample(ljm_encoder4 *e, uint32_t site,
+                                             uint64_t address, uint64_t size,
+                                             uint64_t weight)
+{
+  ljm_status st = ljmi_encoder4_ready_at(e, site);
+  if (st == LJM_OK) st = ljmi_encoder4_weight(e, weight);
+  if (st != LJM_OK) return st;
+  return ljmi_encoder4_alloc(e, site, address, size);
+}
+
+LJM_API ljm_status ljm_encoder4_realloc_sample(ljm_encoder4 *e,
+                                               uint32_t site,
+                                               uint64_t old_address,
+                                               uint64_t old_size,
+                                               uint64_t address,
+                                               uint64_t size,
+                                               uint64_t weight)
+{
+  ljm_status st = ljmi_encoder4_ready_at(e, site);
+  if (st == LJM_OK) st = ljmi_encoder4_weight(e, weight);
+  if (st != LJM_OK) return st;
+  return ljmi_encoder4_moved(e, site, old_address, old_size, address, size);
+}
+
+LJM_API ljm_status ljm_encoder4_alloc_failed(ljm_encoder4 *e, uint32_t site,
+                                             uint64_t size)
+{
+  unsigned char *p;
+  ljm_status st = ljmi_encoder4_ready_at(e, site);
+  if (st != LJM_OK) return st;
+  p = ljmi_encoder4_other(e, LJM_FMT_SUB_ALLOC_FAILED);
+  if (!p) return ljmi_buffer_drop(&e->b);
+  e->b.p = ljmi_put_uleb(ljmi_put_uleb(p, site), size);
+  e->totals.failed++;
+  return LJM_OK;
+}
+
+LJM_API ljm_status ljm_encoder4_realloc_failed(ljm_encoder4 *e,
+                                               uint32_t site,
+                                               uint64_t old_address,
+                                               uint64_t old_size,
+                                               uint64_t size)
+{
+  unsigned char *p;
+  ljm_status st = ljmi_encoder4_ready_at(e, site);
+  if (st != LJM_OK) return st;
+  p = ljmi_encoder4_other(e, LJM_FMT_SUB_REALLOC_FAILED);
+  if (!p) return ljmi_buffer_drop(&e->b);
+  p = ljmi_put_uleb(ljmi_put_uleb(p, site), old_address);
+  e->b.p = ljmi_put_uleb(ljmi_put_uleb(p, old_size), size);
+  e->totals.failed++;
+  return LJM_OK;
+}
+
+/* Time of a mark or of the end. */
+static uint64_t ljmi_encoder4_time(const ljm_encoder4 *e)
+{
+  return e->b.clock(e->b.clock_user) - e->start;
+}
+
+LJM_API ljm_status ljm_encoder4_mark(ljm_encoder4 *e, const ljm_mark *mark)
+{
+  unsigned char *p;
+  ljm_status st = ljmi_encoder4_ready(e, LJM_FMT_EVENTS);
+  if (st != LJM_OK) return st;
+  if (!mark) return LJM_E_ARG;
+  p = ljmi_encoder4_other(e, LJM_FMT_SUB_MARK);
+  if (!p) return ljmi_buffer_why(&e->b);
+  p = ljmi_put_uleb(p, (uint64_t)mark->reason);
+  p = ljmi_put_uleb(p, mark->label);
+  p = ljmi_put_uleb(p, ljmi_encoder4_time(e));
+  p = ljmi_put_uleb(p, mark->gc_total);
+  p = ljmi_put_uleb(p, mark->gc_threshold);
+  e->b.p = ljmi_put_uleb(p, mark->rss);
+  return LJM_OK;
+}
+
+static ljm_status ljmi_encoder4_note(ljm_encoder4 *e, unsigned sub,
+                                     uint64_t number)
+{
+  unsigned char *p;
+  ljm_status st = ljmi_encoder4_ready(e, LJM_FMT_EVENTS);
+  if (st != LJM_OK) return st;
+  p = ljmi_encoder4_other(e, sub);
+  if (!p) return ljmi_buffer_why(&e->b);
+  e->b.p = ljmi_put_uleb(p, number);
+  return LJM_OK;
+}
+
+LJM_API ljm_status ljm_encoder4_loaded(ljm_encoder4 *e, uint32_t module)
+{
+  return ljmi_encoder4_note(e, LJM_FMT_SUB_LOADED, module);
+}
+
+LJM_API ljm_status ljm_encoder4_unloaded(ljm_encoder4 *e, uint32_t module)
+{
+  return ljmi_encoder4_note(e, LJM_FMT_SUB_UNLOADED, module);
+}
+
+LJM_API ljm_status ljm_encoder4_dropped(ljm_encoder4 *e, uint64_t events,
+                                        uint64_t bytes)
+{
+  ljm_status st = ljmi_encoder4_ready(e, LJM_FMT_EVENTS);
+  unsigned char *p;
+  if (st != LJM_OK) return st;
+  e->b.dropped += events;
+  p = ljmi_encoder4_other(e, LJM_FMT_SUB_DROPPED);
+  if (!p) return ljmi_buffer_why(&e->b);
+  e->b.p = ljmi_put_uleb(ljmi_put_uleb(p, events), bytes);
+  return LJM_OK;
+}
+
+/* Seals what is pending; the next block is of another kind. */
+static ljm_status ljmi_encoder4_turn(ljm_encoder4 *e, unsigned kind)
+{
+  ljm_status st = ljmi_buffer_idle(&e->b);
+  if (st == LJM_OK) st = ljmi_encoder4_send(e, e->sequence);
+  if (st == LJM_OK) e->kind = kind;
+  return st;
+}
+
+LJM_API ljm_status ljm_encoder4_live(ljm_encoder4 *e, ljm_object object,
+                                     uint64_t address)
+{
+  unsigned char *p;
+  ljm_status st = ljmi_encoder4_ready(e, LJM_FMT_LIVE);
+  if (st == LJM_OK && e->kind != LJM_FMT_LIVE)
+    st = ljmi_encoder4_turn(e, LJM_FMT_LIVE);
+  if (st != LJM_OK) return st;
+  p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  if (!p) return ljmi_buffer_why(&e->b);
+  *p++ = (unsigned char)object;
+  e->b.p = ljmi_put_uleb(p, ljmi_zigzag(address - e->last[0].address));
+  e->last[0].address = address;
+  return LJM_OK;
+}
+
+LJM_API ljm_status ljm_encoder4_flush(ljm_encoder4 *e)
+{
+  ljm_status st = ljmi_encoder4_ready(e, LJM_FMT_LIVE);
+  if (st == LJM_OK) st = ljmi_buffer_idle(&e->b);
+  return st == LJM_OK ? ljmi_encoder4_send(e, e->sequence) : st;
+}
+
+static void ljmi_encoder4_end(ljm_encoder4 *e, ljm_end_reason reason,
+                              uint64_t gc_total)
+{
+  const ljm_totals *t = &e->totals;
+  uint64_t n[13];
+  size_t i;
+  n[0] = (uint64_t)reason;
+  n[1] = (uint64_t)e->b.out.error.sys_errno;
+  n[2] = ljmi_encoder4_time(e);
+  n[3] = t->allocs;
+  n[4] = t->alloc_size;
+  n[5] = t->frees;
+  n[6] = t->freed_size;
+  n[7] = t->reallocs;
+  n[8] = t->old_size;
+  n[9] = t->new_size;
+  n[10] = t->failed;
+  n[11] = e->b.dropped;
+  n[12] = gc_total;
+  for (i = 0; i < 13; i++) e->b.p = ljmi_put_uleb_loop(e->b.p, n[i]);
+  (void)ljmi_encoder4_send(e, UINT32_MAX);
+}
+
+LJM_API ljm_status ljm_encoder4_finish(ljm_encoder4 *e,
+                                       ljm_end_reason reason,
+                                       uint64_t gc_total)
+{
+  if (!e || !e->base) return LJM_E_ARG;
+  if (e->b.out.busy) return LJM_E_RUNNING;
+  if (e->ended) return e->b.out.error.status;
+  if (ljmi_encoder4_turn(e, LJM_FMT_BLOCK_END) == LJM_OK)
+    ljmi_encoder4_end(e, reason, gc_total);
+  e->ended = 1;
+  return ljmi_output_close(&e->b.out);
+}
+
+static void ljmi_interned_free(ljm_memory *m, ljm_interned *t)
+{
+  ljmi_free_array(m, t->keys, t->key_cap, t->words * sizeof(*t->keys));
+  ljmi_free_array(m, t->slots.ids, t->slots.count, sizeof(uint32_t));
+}
+
+LJM_API void ljm_encoder4_free(ljm_encoder4 *e)
+{
+  if (!e || !e->base || e->b.out.busy) return;
+  (void)ljmi_output_close(&e->b.out);
+  ljmi_texts_free(&e->mem, &e->strings);
+  ljmi_interned_free(&e->mem, &e->csyms);
+  ljmi_interned_free(&e->mem, &e->functions);
+  ljmi_interned_free(&e->mem, &e->frames);
+  ljmi_interned_free(&e->mem, &e->sites);
+  ljmi_free_array(&e->mem, e->stacks.nodes, e->stacks.node_cap,
+                  sizeof(*e->stacks.nodes));
+  ljmi_free_array(&e->mem, e->stacks.slots.ids, e->stacks.slots.count,
+                  sizeof(uint32_t));
+  ljmi_free_array(&e->mem, e->crc_table, LJMI_CRC_TABLE_COUNT,
+                  sizeof(uint32_t));
+  ljmi_free_array(&e->mem, e->base, e->base_size, 1);
+  e->base = NULL;
 }
 
 /* -- ELF images and symbols --------------------------------------------- */

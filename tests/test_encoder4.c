@@ -1,0 +1,222 @@
+/* Format 4: each record byte by byte, and random streams read back. */
+#define LJM_IMPLEMENTATION
+#include "ljmemprof.h"
+#include "ljtest.h"
+#include "ljtsink.h"
+#include "ljtstream.h"
+
+static uint64_t no_clock(void *user)
+{
+  (void)user;
+  return 0;
+}
+
+static ljm_encoder_options fixed_options(void)
+{
+  ljm_encoder_options o;
+  memset(&o, 0, sizeof(o));
+  o.stream_id = 0x04030201;
+  o.clock = no_clock;
+  return o;
+}
+
+/* What one call adds to the block it belongs to. */
+typedef struct row {
+  const char *name;
+  void (*call)(ljm_encoder4 *e);
+  unsigned kind; /* Of the block. */
+  const char *bytes;
+  size_t size;
+  uint32_t event_count;
+} row;
+
+#define CALL(name, ...) \
+  static void call_##name(ljm_encoder4 *e) { __VA_ARGS__; }
+
+CALL(string, LJT_EQ(ljm_encoder4_string(e, "@a\0", 3), 1))
+CALL(string_twice, ljm_encoder4_string(e, "x", 1);
+     LJT_EQ(ljm_encoder4_string(e, "", 0), 2);
+     LJT_EQ(ljm_encoder4_string(e, "x", 1), 1))
+CALL(csym, LJT_EQ(ljm_encoder4_csym(e, 1, 128, 0, 2), 1))
+CALL(function, LJT_EQ(ljm_encoder4_function(e, 1, 0, UINT64_MAX), 1))
+CALL(frames, ljm_encoder4_frame_lua(e, 1, 128);
+     ljm_encoder4_frame_c(e, 255, 1, 2);
+     ljm_encoder4_frame_vm(e, LJM_STATE_GC);
+     ljm_encoder4_frame_jit(e, 7, 9);
+     ljm_encoder4_frame_fast(e, 3);
+     ljm_encoder4_frame_gap(e, LJM_GAP_HOST);
+     LJT_EQ(ljm_encoder4_frame_c(e, 255, 1, 2), 2))
+CALL(stacks, LJT_EQ(ljm_encoder4_stack(e, 0, 5), 1);
+     LJT_EQ(ljm_encoder4_stack(e, 1, 6), 2);
+     LJT_EQ(ljm_encoder4_stack(e, 1, 7), 3);
+     LJT_EQ(ljm_encoder4_stack(e, 1, 6), 2);
+     LJT_EQ(ljm_encoder4_stack(e, 4, 6), 0);
+     LJT_EQ(ljm_encoder4_stack(e, 0, 0), 0))
+CALL(site, LJT_EQ(ljm_encoder4_site(e, 3, LJM_STATE_JIT, LJM_OBJECT_ARRAY), 1))
+CALL(trace, LJT_EQ(ljm_encoder4_trace(e, 200, 1), 1);
+     LJT_EQ(ljm_encoder4_trace(e, 200, 1), 2))
+
+static void call_module(ljm_encoder4 *e)
+{
+  ljm_module m;
+  memset(&m, 0, sizeof(m));
+  m.path = 1;
+  m.build_id = "\xab\xcd";
+  m.build_id_size = 2;
+  m.base = 4096;
+  m.size = 1;
+  m.bias = 2;
+  LJT_EQ(ljm_encoder4_module(e, &m), 1);
+}
+
+CALL(alloc, ljm_encoder4_alloc(e, 1, 8, 32);
+     ljm_encoder4_alloc(e, 1, 0, 32);
+     ljm_encoder4_alloc(e, 300, 2048, 300);
+     ljm_encoder4_alloc(e, 70000, 2048 + 524288, 70000);
+     ljm_encoder4_alloc(e, 1, UINT64_C(0x1122334455667788), 0);
+     ljm_encoder4_alloc(e, 1, UINT64_C(0x1122334455667789), 0))
+CALL(dealloc, ljm_encoder4_dealloc(e, 2, 16, 1);
+     ljm_encoder4_dealloc(e, 2, 0, 1);
+     ljm_encoder4_alloc(e, 2, 16, 1))
+CALL(realloc, ljm_encoder4_realloc(e, 1, 8, 1, 24, 200);
+     ljm_encoder4_realloc(e, 1, 24, 200, 8, 0))
+CALL(failed, ljm_encoder4_alloc_failed(e, 1, 128);
+     ljm_encoder4_realloc_failed(e, 2, 3, 4, 5))
+CALL(sample, ljm_encoder4_alloc_sample(e, 0, 8, 1, 524288);
+     ljm_encoder4_realloc_sample(e, 0, 8, 1, 8, 2, 3))
+CALL(loaded, ljm_encoder4_loaded(e, 1); ljm_encoder4_unloaded(e, 300))
+CALL(dropped, ljm_encoder4_dropped(e, 2, 130); LJT_EQ(e->b.dropped, 2))
+CALL(live, ljm_encoder4_live(e, LJM_OBJECT_TABLE, 64);
+     ljm_encoder4_live(e, LJM_OBJECT_STRING, 0);
+     LJT_EQ(ljm_encoder4_alloc(e, 1, 8, 8), LJM_E_ARG))
+
+static void call_mark(ljm_encoder4 *e)
+{
+  ljm_mark m;
+  memset(&m, 0, sizeof(m));
+  m.reason = LJM_MARK_PROGRAM;
+  m.label = 5;
+  m.gc_total = 128;
+  m.gc_threshold = 2;
+  m.rss = 3;
+  ljm_encoder4_mark(e, &m);
+}
+
+#define ROW(name, kind, bytes, count) \
+  {#name, call_##name, kind, bytes, sizeof(bytes) - 1, count}
+static const row rows[] = {
+  ROW(string, 2, "\x01\x01\x03@a\0", 0),
+  ROW(string_twice, 2, "\x01\x01\x01x\x01\x01\x00", 0),
+  ROW(module, 2, "\x02\x01\x01\x02\xab\xcd\x80\x20\x01\x02", 0),
+  ROW(csym, 2, "\x03\x01\x01\x80\x01\x00\x02", 0),
+  ROW(function, 2, "\x04\x01\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+      0),
+  ROW(frames, 2, "\x05\x01\x00\x01\x80\x01" "\x05\x01\x01\xff\x01\x01\x02"
+      "\x05\x01\x02\x03" "\x05\x01\x03\x07\x09" "\x05\x01\x04\x03"
+      "\x05\x01\x05\x04", 0),
+  ROW(stacks, 2, "\x06\x01\x01\x05" "\x06\x01\x01\x06" "\x06\x01\x02\x07", 0),
+  ROW(site, 2, "\x07\x01\x03\x08\x0a", 0),
+  ROW(trace, 2, "\x08\x01\xc8\x01\x01\x08\x01\xc8\x01\x01", 0),
+  ROW(alloc, 3, "\x44\x01\x02\x20" "\x00\x01" "\x98\x2c\x01\x00\x02\x2c\x01"
+      "\xec\x70\x11\x01\x00\x00\x02\x70\x11\x01\x00\x00\x00\x00\x00"
+      "\x74\x01\x88\x77\x66\x55\x44\x33\x22\x11\x00"
+      "\x30\x89\x77\x66\x55\x44\x33\x22\x11", 6),
+  ROW(dealloc, 3, "\x45\x02\x04\x01" "\x44\x02\x04\x01", 2),
+  ROW(realloc, 3, "\x06\x01\x02\x01\x20\xc8\x01" "\x02\x00\xc8\x01\x1f\x00",
+      2),
+  ROW(failed, 3, "\x03\x01\x80\x01" "\x07\x02\x03\x04\x05", 2),
+  ROW(sample, 3, "\x0b\x80\x80\x20\x40\x02\x01" "\x0b\x03\x02\x02\x01\x00\x02",
+      2),
+  ROW(mark, 3, "\x0f\x04\x05\x00\x80\x01\x02\x03", 0),
+  ROW(loaded, 3, "\x13\x01" "\x17\xac\x02", 0),
+  ROW(dropped, 3, "\x1b\x02\x82\x01", 0),
+  ROW(live, 4, "\x08\x80\x01" "\x01\x7f", 0),
+};
+#undef ROW
+
+/* The stream that holds one payload, the other blocks as they must be. */
+static void expected(ljt_bytes *b, const row *r, const char *end, size_t size)
+{
+  uint32_t n = 0, id = 0x04030201;
+  static const char meta[] = "\x01k\x02vw";
+  ljt_stream4(b);
+  ljt_block(b, 1, 0, n++, 0, id, meta, 5);
+  ljt_block(b, r->kind, 0, n++, r->event_count, id, r->bytes, r->size);
+  ljt_block(b, 1, 1, n++, 0, id, meta, 5);
+  if (r->kind == 2) ljt_block(b, 2, 1, n++, 0, id, r->bytes, r->size);
+  ljt_block(b, 5, 0, n++, 0, id, end, size);
+}
+
+static void records(void)
+{
+  static const ljm_meta meta[] = {{"k", "vw"}};
+  ljm_encoder_options o = fixed_options();
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    ljt_sink s;
+    ljm_sink sink = ljt_sink_make(&s);
+    ljm_encoder4 e;
+    ljt_bytes want = {NULL, 0, 0}, end = {NULL, 0, 0};
+    ljm_totals t;
+    ljt.row = rows[i].name;
+    LJT_EQ(ljm_encoder4_init(&e, &sink, &o, meta, 1), LJM_OK);
+    rows[i].call(&e);
+    t = e.totals;
+    LJT_EQ(ljm_encoder4_finish(&e, LJM_END_EXIT, 300), LJM_OK);
+    LJT_EQ(ljm_encoder4_finish(&e, LJM_END_EXIT, 300), LJM_OK);
+    ljt_raw(&end, "\x02\x00\x00", 3);
+    ljt_u(&end, t.allocs);
+    ljt_u(&end, t.alloc_size);
+    ljt_u(&end, t.frees);
+    ljt_u(&end, t.freed_size);
+    ljt_u(&end, t.reallocs);
+    ljt_u(&end, t.old_size);
+    ljt_u(&end, t.new_size);
+    ljt_u(&end, t.failed);
+    ljt_u(&end, e.b.dropped);
+    ljt_u(&end, 300);
+    expected(&want, &rows[i], (const char *)end.data, end.size);
+    LJT_MEM(s.data, s.size, want.data, want.size);
+    LJT_EQ(s.closed, 1);
+    ljm_encoder4_free(&e);
+    LJT_EQ(ljm_encoder4_finish(&e, LJM_END_EXIT, 0), LJM_E_ARG);
+    ljt_bytes_free(&want);
+    ljt_bytes_free(&end);
+    ljt_sink_free(&s);
+  }
+}
+
+static void totals(void)
+{
+  ljm_encoder_options o = fixed_options();
+  ljt_sink s;
+  ljm_sink sink = ljt_sink_make(&s);
+  ljm_encoder4 e;
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
+  ljm_encoder4_alloc(&e, 1, 64, 100);
+  ljm_encoder4_alloc(&e, 1, 128, 11);
+  ljm_encoder4_realloc(&e, 1, 64, 100, 256, 300);
+  ljm_encoder4_realloc_sample(&e, 1, 256, 300, 256, 2, 9);
+  ljm_encoder4_dealloc(&e, 1, 128, 11);
+  ljm_encoder4_alloc_failed(&e, 1, 5000);
+  LJT_EQ(e.totals.allocs, 2);
+  LJT_EQ(e.totals.alloc_size, 111);
+  LJT_EQ(e.totals.reallocs, 2);
+  LJT_EQ(e.totals.old_size, 400);
+  LJT_EQ(e.totals.new_size, 302);
+  LJT_EQ(e.totals.frees, 1);
+  LJT_EQ(e.totals.freed_size, 11);
+  LJT_EQ(e.totals.failed, 1);
+  ljm_encoder4_free(&e);
+  LJT_EQ(s.closed, 1);
+  LJT_EQ(s.calls, 0);
+  ljt_sink_free(&s);
+}
+
+int main(int argc, char **argv)
+{
+  ljt_begin(argc, argv);
+  LJT_CASE(records);
+  LJT_CASE(totals);
+  return ljt_end();
+}
