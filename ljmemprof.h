@@ -1212,8 +1212,8 @@ static void ljmi_place_set(ljmi_place *w, const ljm_where *where)
 /* Most bytes an event writes to: a place, three U, and what a store of eight
 ** bytes touches beyond its number. */
 #define LJMI_EVENT_MAX 72
-/* Clock checks: every so many bytes at most, an event is 5 or more. */
-#define LJMI_STEP_MAX 256
+/* Clock checks: every so many bytes at most; no event is below 2. */
+#define LJMI_STEP_MAX 128
 /* Checks nearer than this (ns) to one another may become rarer. */
 #define LJMI_STEP_NS UINT64_C(20000000)
 
@@ -1236,12 +1236,12 @@ static ljm_status ljmi_buffer_send(ljm_buffer *b, const unsigned char *data,
 }
 
 /* Sets where the clock is looked at next: at once while events are rare,
-** after up to LJMI_STEP_MAX bytes while they are many. */
+** after less than LJMI_STEP_MAX bytes while they are many. */
 static void ljmi_buffer_pace(ljm_buffer *b, uint64_t now, size_t need)
 {
   if (now - b->checked > LJMI_STEP_NS)
     b->step = 0;
-  else if (b->step < LJMI_STEP_MAX)
+  else if (b->step < LJMI_STEP_MAX / 2)
     b->step = b->step * 2 + 8;
   b->checked = now;
   if (b->flush_ns == UINT64_MAX || (size_t)(b->limit - b->p) < need + b->step)
@@ -1469,11 +1469,17 @@ static unsigned char *ljmi_encoder_symbol(ljm_encoder *e, unsigned kind,
   return p;
 }
 
+/* What a call at the wrong time gets. */
+static ljm_status ljmi_buffer_refuse(const ljm_buffer *b, ljm_status status)
+{
+  return b->out.busy ? LJM_E_RUNNING : status;
+}
+
 /* Ready for a record of the given kind? */
 static ljm_status ljmi_encoder_ready(const ljm_encoder *e, int first_phase)
 {
   if (!e || !e->b.buf) return LJM_E_ARG;
-  if (e->phase == 2) return LJM_E_NOTRUNNING;
+  if (e->phase == 2) return ljmi_buffer_refuse(&e->b, LJM_E_NOTRUNNING);
   return e->phase < first_phase ? LJM_E_ARG : LJM_OK;
 }
 
@@ -2645,8 +2651,8 @@ LJM_API ljm_status ljm_encoder4_init(ljm_encoder4 *e, const ljm_sink *sink,
 static ljm_status ljmi_encoder4_ready(const ljm_encoder4 *e, unsigned kind)
 {
   if (!e || !e->base) return LJM_E_ARG;
-  if (e->ended) return LJM_E_NOTRUNNING;
-  return e->kind > kind ? LJM_E_ARG : LJM_OK;
+  if (e->ended) return ljmi_buffer_refuse(&e->b, LJM_E_NOTRUNNING);
+  return e->kind > kind ? ljmi_buffer_refuse(&e->b, LJM_E_ARG) : LJM_OK;
 }
 
 static ljm_status ljmi_encoder4_ready_at(const ljm_encoder4 *e, uint32_t site)
