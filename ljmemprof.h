@@ -9,6 +9,8 @@
 ** LJM_IMPLEMENTATION   undefined  this unit gets the function bodies
 ** LJM_STATIC           undefined  all functions are static to the unit
 ** LJM_API              extern     what stands before each public function
+** LJM_NO_RESOLVER      undefined  loaded modules stay unknown, C functions are
+**                                 addresses; set by itself where not Linux
 **
 ** -- Stream grammar ---------------------------------------------------------
 **
@@ -156,6 +158,11 @@
 ** -std=c99 libc declares neither unless asked before its first header. */
 #if defined(LJM_IMPLEMENTATION) && !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE
+#endif
+
+/* Loaded modules are known on Linux only (see LJM_NO_RESOLVER above). */
+#if !defined(__linux__) && !defined(LJM_NO_RESOLVER)
+#define LJM_NO_RESOLVER
 #endif
 
 #include <stddef.h>
@@ -627,6 +634,215 @@ LJM_API void ljm_encoder4_free(ljm_encoder4 *e);
 
 /* -- ELF images and symbols --------------------------------------------- */
 
+/* Symbols come from ELF files of either class and byte order, on any system,
+** and from the modules a process has loaded (Linux; with LJM_NO_RESOLVER, or
+** elsewhere, a resolver knows no module and every address is unknown). All
+** of it is treated as hostile input. */
+
+/* All-zero means the defaults. "No limit" is written UINT64_MAX. */
+typedef struct ljm_elf_limits {
+  uint64_t memory_size;   /* Bytes held by the object; 0: 268435456. */
+  uint64_t file_size;     /* Bytes of one file; 0: 17179869184. */
+  uint64_t section_count; /* Sections of one file; 0: 1048576. */
+  uint64_t segment_count; /* Program headers of one file; 0: 65536. */
+  uint64_t symbol_count;  /* Symbols of one table; 0: 16777216. */
+  uint64_t module_count;  /* Modules ever seen; 0: 65536. */
+} ljm_elf_limits;
+
+/* Bytes by position. `read` gives 1..size bytes from `off` on (fewer are no
+** end), 0 at the end, or a negated errno value. */
+typedef struct ljm_reader {
+  ptrdiff_t (*read)(void *user, uint64_t off, void *data, size_t size);
+  void *user;
+  uint64_t size; /* Bytes there are. */
+} ljm_reader;
+
+/* A function symbol. `name` ends in NUL, is as the file has it, and lives as
+** long as the image or resolver. */
+typedef struct ljm_symbol {
+  const char *name;
+  size_t name_size; /* Without the NUL. */
+  uint64_t vaddr;   /* Link-time address. */
+  uint64_t size;    /* Bytes; 0: the file does not say. */
+} ljm_symbol;
+
+/* Which table an image's symbols came from. */
+typedef enum ljm_symbols_from {
+  LJM_FROM_NONE = 0,
+  LJM_FROM_SYMTAB = 1, /* .symtab of a file. */
+  LJM_FROM_DYNSYM = 2, /* .dynsym of a file. */
+  LJM_FROM_MEMORY = 3  /* Dynamic symbols of a loaded module. */
+} ljm_symbols_from;
+
+/* A build-id that is longer is cut. */
+#define LJM_BUILD_ID_MAX 64
+
+typedef struct ljm_build_id {
+  size_t size; /* 0: none. */
+  unsigned char data[LJM_BUILD_ID_MAX];
+} ljm_build_id;
+
+/* A module's or file's function symbols by address. Fields are private but
+** for `from`, `build_id`, `count`, `skipped` and `error`, to be read. */
+typedef struct ljm_image {
+  ljm_symbols_from from;
+  ljm_build_id build_id;
+  size_t count;     /* Function symbols. */
+  uint64_t skipped; /* Symbols left out because they are malformed. */
+  ljm_error error;
+  struct ljmi_entry *entries;
+  size_t entry_cap;
+  char *names;
+  size_t names_size, names_cap;
+  uint64_t *big; /* Sizes of 2^32-1 and more. */
+  size_t big_count, big_cap;
+  uint64_t *ends; /* Greatest ends of groups; NULL: not needed. */
+  size_t ends_count;
+  ljm_memory own;
+  ljm_memory *mem; /* `own`, or the resolver's. */
+} ljm_image;
+
+/* Reads the function symbols of an ELF file (ET_EXEC or ET_DYN): .symtab, or
+** else .dynsym, or else what PT_DYNAMIC leads to. `reader` is used during the
+** call only. `alloc` and `limits` may be NULL. Without function symbols the
+** image is empty. LJM_OK; LJM_E_ARG, _NOMEM, _IO, _LIMIT, _MALFORMED,
+** _UNSUPPORTED, _TRUNCATED with the place in `img->error`; `img` then needs
+** no free. O(n log n). */
+LJM_API ljm_status ljm_image_open(ljm_image *img, const ljm_reader *reader,
+                                  const ljm_allocator *alloc,
+                                  const ljm_elf_limits *limits);
+
+/* The same from `size` bytes at `data`. */
+LJM_API ljm_status ljm_image_open_memory(ljm_image *img, const void *data,
+                                         size_t size,
+                                         const ljm_allocator *alloc,
+                                         const ljm_elf_limits *limits);
+
+/* The same from a regular file; anything else is LJM_E_UNSUPPORTED, and so is
+** every file under LJM_NO_RESOLVER. Keeps errno. */
+LJM_API ljm_status ljm_image_open_path(ljm_image *img, const char *path,
+                                       const ljm_allocator *alloc,
+                                       const ljm_elf_limits *limits);
+
+/* Symbol `idx` of img->count, in order of address; at one address sized ones
+** before unsized, global before local, functions before untyped, then by
+** name. LJM_OK or LJM_E_ARG. */
+LJM_API ljm_status ljm_image_symbol(const ljm_image *img, size_t idx,
+                                    ljm_symbol *sym);
+
+/* The symbol that covers a link-time address: of those that do, the one that
+** starts last, then the first in the order above. Symbols end where they end;
+** one of unknown size reaches to the next symbol or its section's end if it
+** is of .symtab, and covers its first byte alone if not. LJM_OK or
+** LJM_E_NOTFOUND. O(log n). */
+LJM_API ljm_status ljm_image_find(const ljm_image *img, uint64_t vaddr,
+                                  ljm_symbol *sym);
+
+/* Gives the memory back; twice, or after a failed open, does nothing. */
+LJM_API void ljm_image_free(ljm_image *img);
+
+/* A module of the process. Stays in place until the resolver is freed, also
+** when it is unloaded. A module that comes back exactly as it was gets its
+** record back; any other gets a new id. */
+typedef struct ljm_loaded_module {
+  uint32_t id;    /* 1, 2, 3, ...; never given to another module. */
+  int loaded;     /* As of the last refresh. */
+  uint64_t base;  /* First mapped address. */
+  uint64_t size;  /* Bytes from there to the last segment's end. */
+  uint64_t bias;  /* Run-time minus link-time address, modulo 2^64. */
+  const char *path; /* As the loader names it; the program's is resolved. */
+  ljm_build_id build_id;
+  int indexed;           /* Symbols were read, or that was tried. */
+  ljm_symbols_from from; /* Where they came from. */
+  ljm_status status;     /* Why there are none. */
+} ljm_loaded_module;
+
+/* What stands at a run-time address. */
+typedef struct ljm_location {
+  const ljm_loaded_module *module; /* NULL: no module. */
+  ljm_symbol symbol;        /* name NULL: no symbol covers the address. */
+  uint64_t symbol_addr;     /* Run-time address of its first byte. */
+  uint64_t offset; /* From there; without a symbol from module->bias. */
+} ljm_location;
+
+/* All-zero means the defaults. */
+typedef struct ljm_resolver_options {
+  ljm_elf_limits limits; /* memory_size is for all modules together. */
+  ljm_allocator alloc;   /* All NULL: malloc family. */
+  /* Told of each module that came (m->loaded) or went, unloads first; from
+  ** within init, refresh and lookup. Must not call them. May be NULL. */
+  void (*on_module)(void *user, const ljm_loaded_module *m);
+  void *user;
+} ljm_resolver_options;
+
+/* The process's modules and their symbols. Fields are private. One thread at
+** a time; any thread. */
+typedef struct ljm_resolver {
+  ljm_resolver_options opts;
+  ljm_memory mem;
+  struct ljmi_module **modules; /* By id - 1. */
+  size_t module_count, module_cap;
+  struct ljmi_entry *map; /* Loaded ones by base. */
+  size_t map_count, map_cap;
+  struct ljmi_candidate *found; /* Of the refresh that runs. */
+  size_t found_cap;
+  unsigned char *list; /* Copy of the loader's list. */
+  size_t list_cap;
+  uint64_t adds, subs; /* The loader's counters at the last refresh. */
+  uint64_t vdso;
+  uint64_t generation;
+  uint64_t epoch; /* Counts refreshes. */
+  int counted;    /* The loader has such counters. */
+  int dirty;
+} ljm_resolver;
+
+/* Makes a resolver and lists the modules; no symbols are read yet. Call it
+** outside of allocator hooks (the first call into the loader may allocate).
+** `opts` may be NULL. LJM_OK, LJM_E_ARG, LJM_E_NOMEM, LJM_E_LIMIT; after a
+** failure `r` needs no free. Keeps errno, as all below. */
+LJM_API ljm_status ljm_resolver_init(ljm_resolver *r,
+                                     const ljm_resolver_options *opts);
+
+/* 1 if the module list may have changed since the last refresh, else 0. Reads
+** the loader's two counters under its lock (about 10 ns); waits while another
+** thread holds that: while it changes the list, or runs a dl_iterate_phdr
+** callback of its own. May be called in an allocator hook, as the functions
+** below may; none may be called in a signal handler. */
+LJM_API int ljm_resolver_check(const ljm_resolver *r);
+
+/* Makes the next check say 1. */
+LJM_API void ljm_resolver_mark_dirty(ljm_resolver *r);
+
+/* Lists the modules anew if ljm_resolver_check says so. On failure the old
+** list stays and so does the mark. LJM_OK, LJM_E_NOMEM, LJM_E_LIMIT. */
+LJM_API ljm_status ljm_resolver_refresh(ljm_resolver *r);
+
+/* Counts the refreshes that found a module come or gone: what was looked up
+** holds as long as this stays and ljm_resolver_check says 0. */
+LJM_API uint64_t ljm_resolver_generation(const ljm_resolver *r);
+
+/* Refreshes if needed, then finds `addr`. A module's symbols are read when
+** first needed: from its file, if that is the one loaded, else from memory; a
+** module with neither has none. LJM_OK: the module is known, its symbol
+** perhaps; LJM_E_NOTFOUND: in no module; or what a refresh returns, and
+** nothing is known. O(log n). */
+LJM_API ljm_status ljm_resolver_lookup(ljm_resolver *r, uint64_t addr,
+                                       ljm_location *loc);
+
+/* Modules ever seen, and one of them, NULL if `idx` is not below. */
+LJM_API size_t ljm_resolver_module_count(const ljm_resolver *r);
+LJM_API const ljm_loaded_module *
+ljm_resolver_module(const ljm_resolver *r, size_t idx);
+
+/* All function symbols of a loaded module of this resolver, for recorders
+** that write them ahead; NULL if it has none or is not loaded any more. The
+** image lives as long as the resolver; add m->bias to its addresses. */
+LJM_API const ljm_image *
+ljm_resolver_symbols(ljm_resolver *r, const ljm_loaded_module *m);
+
+/* Gives all memory back; names and modules are gone. */
+LJM_API void ljm_resolver_free(ljm_resolver *r);
+
 /* -- LuaJIT binding ----------------------------------------------------- */
 
 #endif /* LJMEMPROF_H */
@@ -689,6 +905,33 @@ LJM_API void ljm_encoder4_free(ljm_encoder4 *e);
 #define LJMI_LITTLE 1
 #else
 #define LJMI_LITTLE 0
+#endif
+
+#ifndef LJM_NO_RESOLVER
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+/* What libc's headers hide if one of them came before this one. */
+#ifndef __cplusplus
+  extern int pipe2(int fd[2], int flags);
+#ifndef O_CLOEXEC
+  extern long syscall(long number, ...);
+  extern ssize_t readlink(const char *path, char *data, size_t size);
+#endif
+#endif
+#if defined(__GLIBC__) && !defined(__USE_GNU)
+typedef struct ljmi_dl_info { /* dl_iterate_phdr(3) */
+  ElfW(Addr) dlpi_addr;
+  const char *dlpi_name;
+  const ElfW(Phdr) *dlpi_phdr;
+  ElfW(Half) dlpi_phnum;
+  unsigned long long dlpi_adds, dlpi_subs;
+} ljmi_dl_info;
+  extern int dl_iterate_phdr(int (*callback)(ljmi_dl_info *, size_t, void *),
+                             void *data);
+#else
+typedef struct dl_phdr_info ljmi_dl_info;
+#endif
 #endif
 
 /* -- Errors ------------------------------------------------------------- */
@@ -872,6 +1115,32 @@ LJM_API void ljm_arena_allocator(ljm_allocator *a, ljm_arena *arena,
 }
 
 /* -- Checked arithmetic and cursor -------------------------------------- */
+
+/* Integers of an input, low byte first or not. */
+static uint32_t ljmi_load16(const unsigned char *p, int big)
+{
+  return big ? ((uint32_t)p[0] << 8) | p[1] : ((uint32_t)p[1] << 8) | p[0];
+}
+
+static uint32_t ljmi_load32(const unsigned char *p, int big)
+{
+  uint32_t hi = ljmi_load16(p + (big ? 0 : 2), big);
+  return (hi << 16) | ljmi_load16(p + (big ? 2 : 0), big);
+}
+
+static uint64_t ljmi_load64(const unsigned char *p, int big)
+{
+  uint64_t hi = ljmi_load32(p + (big ? 0 : 4), big);
+  return (hi << 32) | ljmi_load32(p + (big ? 4 : 0), big);
+}
+
+/* Is [off, off + len) a part of `size` bytes? */
+static ljm_status ljmi_region(uint64_t off, uint64_t len, uint64_t size)
+{
+  if (len > UINT64_MAX - off) return LJM_E_MALFORMED;
+  if (off > size || len > size - off) return LJM_E_TRUNCATED;
+  return LJM_OK;
+}
 
 /* -- Sink and encoder --------------------------------------------------- */
 
@@ -2892,6 +3161,2211 @@ LJM_API void ljm_encoder4_free(ljm_encoder4 *e)
 }
 
 /* -- ELF images and symbols --------------------------------------------- */
+
+/* Own constants, so that every system can read ELF files. Names and numbers
+** are the gABI's and the GNU extensions'. */
+#define LJMI_ET_EXEC 2
+#define LJMI_ET_DYN 3
+#define LJMI_EM_ARM 40
+#define LJMI_EM_S390 22
+#define LJMI_EM_ALPHA 0x9026
+#define LJMI_PT_LOAD 1
+#define LJMI_PT_DYNAMIC 2
+#define LJMI_PT_NOTE 4
+#define LJMI_PF_X 1
+#define LJMI_PF_W 2
+#define LJMI_PN_XNUM 0xffff
+#define LJMI_SHT_SYMTAB 2
+#define LJMI_SHT_STRTAB 3
+#define LJMI_SHT_DYNSYM 11
+#define LJMI_SHT_SYMTAB_SHNDX 18
+#define LJMI_SHF_EXECINSTR 4
+#define LJMI_SHN_UNDEF 0
+#define LJMI_SHN_LORESERVE 0xff00
+#define LJMI_SHN_COMMON 0xfff2
+#define LJMI_SHN_XINDEX 0xffff
+#define LJMI_STT_NOTYPE 0
+#define LJMI_STT_FUNC 2
+#define LJMI_STT_GNU_IFUNC 10
+#define LJMI_STB_LOCAL 0
+#define LJMI_NT_GNU_BUILD_ID 3
+
+#define LJMI_NONE UINT64_MAX /* No address, no position. */
+
+/* A function symbol, 16 bytes. In `name`: a rank for ties (higher is later),
+** a mark that `size` is an index into image.big, the name's offset. The size
+** of one whose size is not known is how far it reaches. */
+typedef struct ljmi_entry {
+  uint64_t vaddr;
+  uint32_t size;
+  uint32_t name;
+} ljmi_entry;
+
+#define LJMI_ENT_UNSIZED 0x80000000u
+#define LJMI_ENT_LOCAL 0x40000000u
+#define LJMI_ENT_NOTYPE 0x20000000u
+#define LJMI_ENT_RANK 0xe0000000u
+#define LJMI_ENT_BIG 0x10000000u
+#define LJMI_ENT_NAME 0x0fffffffu
+
+#define LJMI_GROUP 64 /* Entries under one greatest end. */
+#define LJMI_CHUNK 16384 /* Bytes read at a time. */
+#define LJMI_TABLES 4 /* Symbol tables of a file that are looked at. */
+#define LJMI_NOTES 16 /* PT_NOTEs that are looked at, */
+#define LJMI_NOTES_SIZE 4096 /* and bytes of each. */
+
+typedef struct ljmi_seg {
+  uint64_t vaddr, file_size, mem_size;
+  uint64_t pos; /* The reader's position of its first byte. */
+  uint32_t type, flags;
+  uint32_t align;
+} ljmi_seg;
+
+/* A symbol table in the reader's positions. */
+typedef struct ljmi_table {
+  uint64_t pos, stride, count;
+  uint64_t names_pos, names_size;
+  uint64_t shndx_pos, shndx_count; /* SHT_SYMTAB_SHNDX; count 0: none. */
+  ljm_symbols_from from;
+  uint32_t section; /* Its index, 0: none. */
+} ljmi_table;
+
+/* What is being read: a file, or a module in memory, where positions are
+** run-time addresses. Lives during one call. */
+typedef struct ljmi_elf {
+  ljm_image *img;
+  const ljm_reader *reader;
+  ljm_memory *mem;
+  ljm_elf_limits limits;
+  int is64, big;
+  int disorder; /* PT_LOADs do not ascend. */
+  uint32_t machine;
+  uint64_t bias;
+  uint64_t sec_pos, sec_stride, sec_count;
+  uint64_t seg_pos, seg_stride, seg_count;
+  ljmi_seg *segs; /* PT_LOAD, ascending; then PT_DYNAMIC and PT_NOTE. */
+  size_t load_count, segs_count, segs_cap;
+  uint64_t phdr_hash;
+  uint64_t *sec_ends; /* Of executable sections; 0: not executable. */
+  struct ljmi_scratch *scratch;
+  ljmi_table *tables;
+  size_t table_count;
+  unsigned char *buf; /* Two chunks. */
+} ljmi_elf;
+
+/* What is too large for the stack. */
+typedef struct ljmi_scratch {
+  ljmi_table tables[LJMI_TABLES];
+  unsigned char chunks[2][LJMI_CHUNK];
+} ljmi_scratch;
+
+/* Rows of a table, read a chunk at a time. */
+typedef struct ljmi_rows {
+  ljmi_elf *elf;
+  uint64_t pos, stride, count;
+  uint64_t first, have; /* Rows in buf. */
+  uint64_t step;        /* Their distance there. */
+  size_t size;          /* Bytes of a row that are wanted. */
+  unsigned char *buf;
+} ljmi_rows;
+
+/* A symbol as read. */
+typedef struct ljmi_sym {
+  uint64_t vaddr, size;
+  uint32_t name, section;
+  uint32_t type, bind;
+} ljmi_sym;
+
+static ljm_status ljmi_elf_fail(ljmi_elf *e, ljm_status status, uint64_t pos)
+{
+  return ljmi_fail(&e->img->error, status, 0, pos);
+}
+
+static ljm_status ljmi_elf_nomem(ljmi_elf *e)
+{
+  return ljmi_elf_fail(e, e->mem->status, 0);
+}
+
+static uint64_t ljmi_or_default(uint64_t value, uint64_t otherwise)
+{
+  return value ? value : otherwise;
+}
+
+static void ljmi_limits_init(ljm_elf_limits *to, const ljm_elf_limits *from)
+{
+  if (from)
+    memmove(to, from, sizeof(*to));
+  else
+    memset(to, 0, sizeof(*to));
+  to->memory_size = ljmi_or_default(to->memory_size, UINT64_C(1) << 28);
+  to->file_size = ljmi_or_default(to->file_size, UINT64_C(1) << 34);
+  to->section_count = ljmi_or_default(to->section_count, 1u << 20);
+  to->segment_count = ljmi_or_default(to->segment_count, 1u << 16);
+  to->symbol_count = ljmi_or_default(to->symbol_count, 1u << 24);
+  to->module_count = ljmi_or_default(to->module_count, 1u << 16);
+}
+
+/* All `size` bytes from `pos` on. */
+static ljm_status ljmi_elf_read(ljmi_elf *e, uint64_t pos, void *data,
+                                size_t size)
+{
+  unsigned char *p = (unsigned char *)data;
+  ljm_status status = ljmi_region(pos, size, e->reader->size);
+  if (status != LJM_OK) return ljmi_elf_fail(e, status, pos);
+  while (size > 0) {
+    ptrdiff_t n = e->reader->read(e->reader->user, pos, p, size);
+    if (n < 0 || (size_t)n > size)
+      return ljmi_fail(&e->img->error, LJM_E_IO, n < 0 ? (int)-n : 0, pos);
+    if (n == 0) return ljmi_elf_fail(e, LJM_E_TRUNCATED, pos);
+    p += n;
+    pos += (uint64_t)n;
+    size -= (size_t)n;
+  }
+  return LJM_OK;
+}
+
+/* `count` rows at `pos`; the caller has checked that they fit the reader. */
+static void ljmi_rows_init(ljmi_rows *r, ljmi_elf *e, uint64_t pos,
+                           uint64_t stride, uint64_t count, size_t size)
+{
+  r->elf = e;
+  r->pos = pos;
+  r->stride = stride;
+  r->count = count;
+  r->first = r->have = 0;
+  r->step = 0;
+  r->size = size;
+  r->buf = e->buf;
+}
+
+/* Row `i` of those, or NULL with the failure in the image. */
+static const unsigned char *ljmi_row(ljmi_rows *r, uint64_t i)
+{
+  uint64_t n;
+  if (i - r->first >= r->have) {
+    r->have = 0;
+    n = LJMI_CHUNK / r->stride;
+    if (n > r->count - i) n = r->count - i;
+    r->step = r->stride;
+    if (n <= 1) {
+      n = 1;
+      r->step = r->size;
+    }
+    if (ljmi_elf_read(r->elf, r->pos + i * r->stride, r->buf,
+                      (size_t)(n * r->step)) != LJM_OK)
+      return NULL;
+    r->first = i;
+    r->have = n;
+  }
+  return r->buf + (i - r->first) * r->step;
+}
+
+/* Integers of the class's width. */
+static uint64_t ljmi_load_word(const ljmi_elf *e, const unsigned char *p)
+{
+  return e->is64 ? ljmi_load64(p, e->big) : ljmi_load32(p, e->big);
+}
+
+/* Checks `count` rows of at least `need` bytes at `pos`. */
+static ljm_status ljmi_elf_table(ljmi_elf *e, uint64_t pos, uint64_t stride,
+                                 uint64_t count, size_t need)
+{
+  ljm_status status;
+  if (stride < need) return ljmi_elf_fail(e, LJM_E_MALFORMED, pos);
+  if (count > UINT64_MAX / stride)
+    return ljmi_elf_fail(e, LJM_E_MALFORMED, pos);
+  status = ljmi_region(pos, count * stride, e->reader->size);
+  return status == LJM_OK ? LJM_OK : ljmi_elf_fail(e, status, pos);
+}
+
+/* -- headers of a file (gABI, ELF Header) */
+
+#define LJMI_EHDR_SIZE(is64) ((is64) ? 64u : 52u)
+#define LJMI_SHDR_SIZE(is64) ((is64) ? 64u : 40u)
+#define LJMI_PHDR_SIZE(is64) ((is64) ? 56u : 32u)
+#define LJMI_SYM_SIZE(is64) ((is64) ? 24u : 16u)
+
+typedef struct ljmi_section {
+  uint32_t type, link, info;
+  uint64_t flags, addr, pos, size, stride;
+} ljmi_section;
+
+static void ljmi_section_load(const ljmi_elf *e, const unsigned char *p,
+                              ljmi_section *s)
+{
+  size_t w = e->is64 ? 8 : 4;
+  s->type = ljmi_load32(p + 4, e->big);
+  p += 8;
+  s->flags = ljmi_load_word(e, p);
+  s->addr = ljmi_load_word(e, p + w);
+  s->pos = ljmi_load_word(e, p + 2 * w);
+  s->size = ljmi_load_word(e, p + 3 * w);
+  s->link = ljmi_load32(p + 4 * w, e->big);
+  s->info = ljmi_load32(p + 4 * w + 4, e->big);
+  s->stride = ljmi_load_word(e, p + 5 * w + 8);
+}
+
+/* Counts that do not fit the header stand in section 0. A file without
+** sections may point anywhere. */
+static ljm_status ljmi_elf_counts(ljmi_elf *e)
+{
+  unsigned char row[64];
+  ljmi_section zero;
+  size_t size = LJMI_SHDR_SIZE(e->is64);
+  if (e->sec_pos == 0) e->sec_count = 0;
+  memset(&zero, 0, sizeof(zero));
+  if (e->sec_pos != 0 && (e->sec_count == 0 || e->seg_count == LJMI_PN_XNUM)) {
+    if (ljmi_region(e->sec_pos, size, e->reader->size) == LJM_OK &&
+        e->sec_stride >= size) {
+      ljm_status status = ljmi_elf_read(e, e->sec_pos, row, size);
+      if (status != LJM_OK) return status;
+      ljmi_section_load(e, row, &zero);
+    }
+    if (e->sec_count == 0) e->sec_count = zero.size;
+    if (e->seg_count == LJMI_PN_XNUM) e->seg_count = zero.info;
+  }
+  if (e->sec_count > e->limits.section_count ||
+      e->seg_count > e->limits.segment_count)
+    return ljmi_elf_fail(e, LJM_E_LIMIT, 0);
+  if (e->sec_count != 0) {
+    ljm_status status = ljmi_elf_table(e, e->sec_pos, e->sec_stride,
+                                       e->sec_count, size);
+    if (status != LJM_OK) return status;
+  }
+  if (e->seg_count == 0) return LJM_OK;
+  return ljmi_elf_table(e, e->seg_pos, e->seg_stride, e->seg_count,
+                        LJMI_PHDR_SIZE(e->is64));
+}
+
+static ljm_status ljmi_elf_header(ljmi_elf *e)
+{
+  unsigned char h[64];
+  ljm_status status;
+  uint32_t type, w;
+  size_t size;
+  if (e->reader->size > e->limits.file_size)
+    return ljmi_elf_fail(e, LJM_E_LIMIT, e->limits.file_size);
+  status = ljmi_elf_read(e, 0, h, 16);
+  if (status != LJM_OK) return status;
+  if (memcmp(h, "\177ELF", 4) != 0)
+    return ljmi_elf_fail(e, LJM_E_MALFORMED, 0);
+  if (h[4] < 1 || h[4] > 2) return ljmi_elf_fail(e, LJM_E_MALFORMED, 4);
+  if (h[5] < 1 || h[5] > 2) return ljmi_elf_fail(e, LJM_E_MALFORMED, 5);
+  if (h[6] != 1) return ljmi_elf_fail(e, LJM_E_MALFORMED, 6);
+  e->is64 = h[4] == 2;
+  e->big = h[5] == 2;
+  size = LJMI_EHDR_SIZE(e->is64);
+  status = ljmi_elf_read(e, 0, h, size);
+  if (status != LJM_OK) return status;
+  type = ljmi_load16(h + 16, e->big);
+  e->machine = ljmi_load16(h + 18, e->big);
+  if (ljmi_load32(h + 20, e->big) != 1)
+    return ljmi_elf_fail(e, LJM_E_MALFORMED, 20);
+  if (type != LJMI_ET_EXEC && type != LJMI_ET_DYN)
+    return ljmi_elf_fail(e, LJM_E_UNSUPPORTED, 16);
+  w = e->is64 ? 8 : 4;
+  e->seg_pos = ljmi_load_word(e, h + 24 + w);
+  e->sec_pos = ljmi_load_word(e, h + 24 + 2 * w);
+  e->seg_stride = ljmi_load16(h + 24 + 3 * w + 6, e->big);
+  e->seg_count = ljmi_load16(h + 24 + 3 * w + 8, e->big);
+  e->sec_stride = ljmi_load16(h + 24 + 3 * w + 10, e->big);
+  e->sec_count = ljmi_load16(h + 24 + 3 * w + 12, e->big);
+  return ljmi_elf_counts(e);
+}
+
+/* -- segments (gABI, Program Header) */
+
+/* FNV-1a over a word; not for hostile keys. */
+static uint64_t ljmi_hash_word(uint64_t hash, uint64_t word)
+{
+  int i;
+  for (i = 0; i < 8; i++) {
+    hash = (hash ^ (word & 0xff)) * UINT64_C(0x100000001b3);
+    word >>= 8;
+  }
+  return hash;
+}
+
+/* Adds a program header: kept if of use, hashed in any case. PT_LOADs come
+** first in `segs`. If they do not ascend (a Linux kernel's do not), nothing
+** is found by address. */
+static ljm_status ljmi_elf_add_seg(ljmi_elf *e, const ljmi_seg *s)
+{
+  const ljmi_seg *last;
+  size_t cap;
+  uint64_t h = e->phdr_hash;
+  h = ljmi_hash_word(h, ((uint64_t)s->type << 32) | s->flags);
+  h = ljmi_hash_word(h, s->vaddr);
+  h = ljmi_hash_word(h, s->file_size);
+  e->phdr_hash = ljmi_hash_word(h, s->mem_size);
+  if (s->type != LJMI_PT_LOAD && s->type != LJMI_PT_DYNAMIC &&
+      s->type != LJMI_PT_NOTE)
+    return LJM_OK;
+  if (s->mem_size > UINT64_MAX - s->vaddr ||
+      (s->type == LJMI_PT_LOAD && s->file_size > s->mem_size))
+    return LJM_E_MALFORMED;
+  if (e->segs_count == e->segs_cap) {
+    ljmi_seg *segs;
+    cap = e->segs_cap ? e->segs_cap * 2 : 16;
+    segs = (ljmi_seg *)ljmi_grow_array(e->mem, e->segs, e->segs_cap, cap,
+                                       sizeof(ljmi_seg));
+    if (!segs) return ljmi_elf_nomem(e);
+    e->segs = segs;
+    e->segs_cap = cap;
+  }
+  if (s->type != LJMI_PT_LOAD) {
+    e->segs[e->segs_count++] = *s;
+    return LJM_OK;
+  }
+  if (e->load_count > 0) {
+    last = &e->segs[e->load_count - 1];
+    if (s->vaddr < last->vaddr + last->mem_size) e->disorder = 1;
+  }
+  if (e->load_count < e->segs_count)
+    e->segs[e->segs_count] = e->segs[e->load_count];
+  e->segs[e->load_count++] = *s;
+  e->segs_count++;
+  return LJM_OK;
+}
+
+static ljm_status ljmi_elf_segments(ljmi_elf *e)
+{
+  ljmi_rows rows;
+  ljmi_seg s;
+  uint64_t i;
+  ljmi_rows_init(&rows, e, e->seg_pos, e->seg_stride, e->seg_count,
+                 LJMI_PHDR_SIZE(e->is64));
+  for (i = 0; i < e->seg_count; i++) {
+    const unsigned char *p = ljmi_row(&rows, i);
+    size_t w = e->is64 ? 8 : 4, at = e->is64 ? 8 : 4;
+    ljm_status status;
+    if (!p) return e->img->error.status;
+    s.type = ljmi_load32(p, e->big);
+    s.flags = ljmi_load32(p + (e->is64 ? 4 : 24), e->big);
+    s.pos = ljmi_load_word(e, p + at);
+    s.vaddr = ljmi_load_word(e, p + at + w);
+    s.file_size = ljmi_load_word(e, p + at + 3 * w);
+    s.mem_size = ljmi_load_word(e, p + at + 4 * w);
+    s.align = (uint32_t)ljmi_load_word(e, p + (e->is64 ? 48 : 28));
+    status = ljmi_elf_add_seg(e, &s);
+    if (status != LJM_OK)
+      return ljmi_elf_fail(e, status, e->seg_pos + i * e->seg_stride);
+  }
+  return LJM_OK;
+}
+
+/* The PT_LOAD that holds a link-time address, or NULL. */
+static const ljmi_seg *ljmi_elf_load(const ljmi_elf *e, uint64_t vaddr)
+{
+  size_t lo = 0, hi = e->disorder ? 0 : e->load_count;
+  while (lo < hi) {
+    size_t mid = lo + (hi - lo) / 2;
+    if (e->segs[mid].vaddr <= vaddr)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  if (lo == 0 || vaddr - e->segs[lo - 1].vaddr >= e->segs[lo - 1].mem_size)
+    return NULL;
+  return &e->segs[lo - 1];
+}
+
+/* Bytes from a link-time address to the end of its segment's file part. */
+static uint64_t ljmi_elf_left(const ljmi_elf *e, uint64_t vaddr)
+{
+  const ljmi_seg *s = ljmi_elf_load(e, vaddr);
+  if (!s || vaddr - s->vaddr > s->file_size) return 0;
+  return s->file_size - (vaddr - s->vaddr);
+}
+
+/* Position of `size` bytes at a link-time address, or LJMI_NONE. */
+static uint64_t ljmi_elf_pos(const ljmi_elf *e, uint64_t vaddr, uint64_t size)
+{
+  const ljmi_seg *s = ljmi_elf_load(e, vaddr);
+  uint64_t pos;
+  if (!s || size > ljmi_elf_left(e, vaddr)) return LJMI_NONE;
+  if (vaddr - s->vaddr > UINT64_MAX - s->pos) return LJMI_NONE;
+  pos = s->pos + (vaddr - s->vaddr);
+  return ljmi_region(pos, size, e->reader->size) == LJM_OK ? pos : LJMI_NONE;
+}
+
+/* Looks through notes (gABI, Note Section) for the build-id. */
+static int ljmi_notes_build_id(const ljmi_elf *e, const unsigned char *p,
+                               size_t size, uint32_t align, ljm_build_id *id)
+{
+  size_t mask = align == 8 ? 7 : 3;
+  while (size >= 12) {
+    uint64_t name_size = ljmi_load32(p, e->big);
+    uint64_t desc_size = ljmi_load32(p + 4, e->big);
+    uint32_t type = ljmi_load32(p + 8, e->big);
+    uint64_t desc = (12 + name_size + mask) & ~(uint64_t)mask;
+    uint64_t next = (desc + desc_size + mask) & ~(uint64_t)mask;
+    if (desc > size || desc_size > size - desc) return 0;
+    if (type == LJMI_NT_GNU_BUILD_ID && name_size == 4 && desc_size > 0 &&
+        memcmp(p + 12, "GNU", 4) == 0) {
+      id->size = desc_size < LJM_BUILD_ID_MAX ? (size_t)desc_size
+                                              : LJM_BUILD_ID_MAX;
+      memcpy(id->data, p + desc, id->size);
+      return 1;
+    }
+    if (next >= size) return 0;
+    p += next;
+    size -= (size_t)next;
+  }
+  return 0;
+}
+
+/* Reads the build-id into the image, if there is one. */
+static ljm_status ljmi_elf_build_id(ljmi_elf *e)
+{
+  size_t i, end = e->segs_count;
+  if (end - e->load_count > LJMI_NOTES) end = e->load_count + LJMI_NOTES;
+  for (i = e->load_count; i < end; i++) {
+    const ljmi_seg *s = &e->segs[i];
+    size_t size = s->file_size < LJMI_NOTES_SIZE ? (size_t)s->file_size
+                                                 : LJMI_NOTES_SIZE;
+    if (s->type != LJMI_PT_NOTE || size == 0) continue;
+    if (ljmi_region(s->pos, size, e->reader->size) != LJM_OK) continue;
+    if (ljmi_elf_read(e, s->pos, e->buf, size) != LJM_OK)
+      return e->img->error.status;
+    if (ljmi_notes_build_id(e, e->buf, size, s->align, &e->img->build_id))
+      return LJM_OK;
+  }
+  return LJM_OK;
+}
+
+/* -- sections (gABI, Sections) */
+
+/* Notes a symbol table; the first few of each kind are enough, .symtab ones
+** before .dynsym ones. */
+static void ljmi_elf_add_table(ljmi_elf *e, const ljmi_section *s,
+                               uint32_t idx)
+{
+  ljmi_table *t;
+  size_t i, at = e->table_count;
+  if (at == LJMI_TABLES) return;
+  if (s->type == LJMI_SHT_SYMTAB)
+    for (at = 0; at < e->table_count; at++)
+      if (e->tables[at].from != LJM_FROM_SYMTAB) break;
+  for (i = e->table_count++; i > at; i--) e->tables[i] = e->tables[i - 1];
+  t = &e->tables[at];
+  memset(t, 0, sizeof(*t));
+  t->from = s->type == LJMI_SHT_SYMTAB ? LJM_FROM_SYMTAB : LJM_FROM_DYNSYM;
+  t->section = idx;
+  t->pos = s->pos;
+  t->stride = s->stride;
+  t->count = s->size; /* Bytes, until ljmi_elf_finish_table. */
+  t->names_pos = s->link; /* Likewise the section. */
+}
+
+/* First pass over the sections: what is executable, and where tables are. */
+static ljm_status ljmi_elf_sections(ljmi_elf *e)
+{
+  ljmi_rows rows;
+  ljmi_section s;
+  uint64_t i;
+  if (e->sec_count == 0) return LJM_OK;
+  e->sec_ends = (uint64_t *)ljmi_alloc_array(e->mem, (size_t)e->sec_count,
+                                             sizeof(uint64_t));
+  if (!e->sec_ends) return ljmi_elf_nomem(e);
+  ljmi_rows_init(&rows, e, e->sec_pos, e->sec_stride, e->sec_count,
+                 LJMI_SHDR_SIZE(e->is64));
+  for (i = 0; i < e->sec_count; i++) {
+    const unsigned char *p = ljmi_row(&rows, i);
+    if (!p) return e->img->error.status;
+    ljmi_section_load(e, p, &s);
+    e->sec_ends[i] = 0;
+    if ((s.flags & LJMI_SHF_EXECINSTR) && s.size <= UINT64_MAX - s.addr)
+      e->sec_ends[i] = s.addr + s.size;
+    if (s.type == LJMI_SHT_SYMTAB || s.type == LJMI_SHT_DYNSYM)
+      ljmi_elf_add_table(e, &s, (uint32_t)i);
+  }
+  return LJM_OK;
+}
+
+static ljm_status ljmi_elf_section(ljmi_elf *e, uint64_t idx, ljmi_section *s)
+{
+  unsigned char row[64];
+  ljm_status status;
+  if (idx == 0 || idx >= e->sec_count)
+    return ljmi_elf_fail(e, LJM_E_MALFORMED, e->sec_pos);
+  status = ljmi_elf_read(e, e->sec_pos + idx * e->sec_stride, row,
+                         LJMI_SHDR_SIZE(e->is64));
+  if (status == LJM_OK) ljmi_section_load(e, row, s);
+  return status;
+}
+
+/* Checks a table of a file and finds its names. */
+static ljm_status ljmi_elf_finish_table(ljmi_elf *e, ljmi_table *t)
+{
+  ljmi_section s;
+  ljm_status status = ljmi_elf_section(e, t->names_pos, &s);
+  uint64_t at = e->sec_pos + t->section * e->sec_stride;
+  if (status != LJM_OK) return status;
+  if (s.type != LJMI_SHT_STRTAB) return ljmi_elf_fail(e, LJM_E_MALFORMED, at);
+  status = ljmi_region(s.pos, s.size, e->reader->size);
+  if (status != LJM_OK) return ljmi_elf_fail(e, status, s.pos);
+  t->names_pos = s.pos;
+  t->names_size = s.size;
+  if (t->stride < LJMI_SYM_SIZE(e->is64))
+    return ljmi_elf_fail(e, LJM_E_MALFORMED, at);
+  status = ljmi_region(t->pos, t->count, e->reader->size);
+  if (status != LJM_OK) return ljmi_elf_fail(e, status, t->pos);
+  t->count /= t->stride;
+  return LJM_OK;
+}
+
+/* Finds the section numbers beside a table that has more than 16 bits of
+** them (gABI, SHT_SYMTAB_SHNDX). */
+static ljm_status ljmi_elf_find_shndx(ljmi_elf *e, ljmi_table *t)
+{
+  ljmi_rows rows;
+  ljmi_section s;
+  uint64_t i;
+  ljmi_rows_init(&rows, e, e->sec_pos, e->sec_stride, e->sec_count,
+                 LJMI_SHDR_SIZE(e->is64));
+  for (i = 1; i < e->sec_count; i++) {
+    const unsigned char *p = ljmi_row(&rows, i);
+    if (!p) return e->img->error.status;
+    ljmi_section_load(e, p, &s);
+    if (s.type != LJMI_SHT_SYMTAB_SHNDX || s.link != t->section) continue;
+    if (ljmi_region(s.pos, s.size, e->reader->size) != LJM_OK)
+      return ljmi_elf_fail(e, LJM_E_MALFORMED, s.pos);
+    t->shndx_pos = s.pos;
+    t->shndx_count = s.size / 4;
+    return LJM_OK;
+  }
+  return LJM_OK;
+}
+
+/* -- symbols (gABI, Symbol Table) */
+
+static void ljmi_sym_load(const ljmi_elf *e, const unsigned char *p,
+                          ljmi_sym *s)
+{
+  const unsigned char *q = p + (e->is64 ? 4 : 12);
+  s->name = ljmi_load32(p, e->big);
+  s->type = q[0] & 15u;
+  s->bind = q[0] >> 4;
+  s->section = ljmi_load16(q + 2, e->big);
+  s->vaddr = ljmi_load_word(e, p + (e->is64 ? 8 : 4));
+  s->size = ljmi_load_word(e, p + (e->is64 ? 16 : 8));
+}
+
+/* Mapping symbols mark code and data: $a, $d, $t, $x, also with .suffix, and
+** RISC-V's $x followed by the instruction set (psABIs of Arm and RISC-V). */
+static int ljmi_is_mapping(const char *name)
+{
+  if (name[0] != '$' || name[1] == 0 || !strchr("adtx", name[1])) return 0;
+  return name[2] == 0 || name[2] == '.' ||
+         (name[1] == 'x' && name[2] == 'r' && name[3] == 'v');
+}
+
+/* Is there code at `s`, as far as sections (or segments) tell? */
+static int ljmi_sym_in_code(const ljmi_elf *e, const ljmi_table *t,
+                            const ljmi_sym *s)
+{
+  const ljmi_seg *seg;
+  if (t->section != 0)
+    return s->section < e->sec_count && e->sec_ends[s->section] != 0;
+  seg = ljmi_elf_load(e, s->vaddr);
+  return seg && (seg->flags & LJMI_PF_X);
+}
+
+/* Where a symbol of unknown size ends at the latest. */
+static uint64_t ljmi_sym_reach(const ljmi_elf *e, const ljmi_table *t,
+                               const ljmi_sym *s)
+{
+  uint64_t end = 0;
+  if (t->from == LJM_FROM_SYMTAB && s->section < e->sec_count)
+    end = e->sec_ends[s->section];
+  return end > s->vaddr ? end - s->vaddr : 1;
+}
+
+/* Is `s` a function with a name? Malformed ones are counted. */
+static int ljmi_sym_wanted(ljmi_elf *e, const ljmi_table *t, ljmi_sym *s)
+{
+  const ljm_image *img = e->img;
+  uint64_t top = e->is64 ? UINT64_MAX : UINT64_C(1) << 32;
+  int func = s->type == LJMI_STT_FUNC || s->type == LJMI_STT_GNU_IFUNC;
+  if (!func && s->type != LJMI_STT_NOTYPE) return 0;
+  if (s->section == LJMI_SHN_UNDEF || s->name == 0) return 0;
+  if (!func && !ljmi_sym_in_code(e, t, s)) return 0;
+  if (s->name >= img->names_size) { /* Names end in NUL up to here. */
+    e->img->skipped++;
+    return 0;
+  }
+  if (img->names[s->name] == 0) return 0;
+  if (!func && ljmi_is_mapping(img->names + s->name)) return 0;
+  if (s->size > top - s->vaddr ||
+      (t->section == 0 && !ljmi_elf_load(e, s->vaddr))) {
+    e->img->skipped++;
+    return 0;
+  }
+  if (func && e->machine == LJMI_EM_ARM) s->vaddr &= ~UINT64_C(1);
+  return 1;
+}
+
+/* Puts `s` behind the image's entries. */
+static ljm_status ljmi_image_add(ljmi_elf *e, const ljmi_table *t,
+                                 const ljmi_sym *s)
+{
+  ljm_image *img = e->img;
+  ljmi_entry *entry = &img->entries[img->count];
+  uint64_t size = s->size ? s->size : ljmi_sym_reach(e, t, s);
+  entry->vaddr = s->vaddr;
+  entry->name = s->name;
+  if (s->size == 0) entry->name |= LJMI_ENT_UNSIZED;
+  if (s->bind == LJMI_STB_LOCAL) entry->name |= LJMI_ENT_LOCAL;
+  if (s->type == LJMI_STT_NOTYPE) entry->name |= LJMI_ENT_NOTYPE;
+  if (s->size == 0 && size > UINT32_MAX) size = UINT32_MAX;
+  if (size > UINT32_MAX) {
+    if (img->big_count == img->big_cap) {
+      size_t cap = img->big_cap ? img->big_cap * 2 : 4;
+      uint64_t *big = (uint64_t *)ljmi_grow_array(
+        e->mem, img->big, img->big_cap, cap, sizeof(uint64_t));
+      if (!big) return ljmi_elf_nomem(e);
+      img->big = big;
+      img->big_cap = cap;
+    }
+    img->big[img->big_count] = size;
+    size = img->big_count++;
+    entry->name |= LJMI_ENT_BIG;
+  }
+  entry->size = (uint32_t)size;
+  img->count++;
+  return LJM_OK;
+}
+
+/* Goes through a table: counts the functions, or adds them if there is room
+** (the same file read twice need not be the same). */
+static ljm_status ljmi_table_walk(ljmi_elf *e, const ljmi_table *t,
+                                  uint64_t *count)
+{
+  ljmi_rows rows, wide;
+  ljm_status status;
+  ljmi_sym s;
+  uint64_t i;
+  ljmi_rows_init(&rows, e, t->pos, t->stride, t->count,
+                 LJMI_SYM_SIZE(e->is64));
+  ljmi_rows_init(&wide, e, t->shndx_pos, 4, t->shndx_count, 4);
+  wide.buf += LJMI_CHUNK;
+  e->img->skipped = 0;
+  *count = 0;
+  for (i = 1; i < t->count; i++) {
+    const unsigned char *p = ljmi_row(&rows, i);
+    if (!p) return e->img->error.status;
+    ljmi_sym_load(e, p, &s);
+    if (s.section == LJMI_SHN_XINDEX && i < t->shndx_count) {
+      p = ljmi_row(&wide, i);
+      if (!p) return e->img->error.status;
+      s.section = ljmi_load32(p, e->big);
+    } else if (s.section == LJMI_SHN_COMMON) {
+      continue;
+    } else if (s.section >= LJMI_SHN_LORESERVE) {
+      s.section = UINT32_MAX; /* No section has it. */
+    }
+    if (!ljmi_sym_wanted(e, t, &s)) continue;
+    ++*count;
+    if (!e->img->entries) continue;
+    if (e->img->count == e->img->entry_cap) return LJM_OK;
+    status = ljmi_image_add(e, t, &s);
+    if (status != LJM_OK) return status;
+  }
+  return LJM_OK;
+}
+
+/* -- order of symbols */
+
+static uint64_t ljmi_entry_size(const ljm_image *img, ljmi_entry e)
+{
+  return (e.name & LJMI_ENT_BIG) ? img->big[e.size] : e.size;
+}
+
+static uint64_t ljmi_entry_end(const ljm_image *img, size_t i)
+{
+  const ljmi_entry *e = &img->entries[i];
+  return e->vaddr + ljmi_entry_size(img, *e);
+}
+
+/* Does `a` come before `b`? Without an image: by address, then size. */
+static int ljmi_entry_less(const ljm_image *img, ljmi_entry a, ljmi_entry b)
+{
+  uint32_t name_a = a.name & LJMI_ENT_NAME, name_b = b.name & LJMI_ENT_NAME;
+  int c = 0;
+  if (a.vaddr != b.vaddr) return a.vaddr < b.vaddr;
+  if ((a.name ^ b.name) & LJMI_ENT_RANK) return a.name < b.name;
+  if (!img) return a.size < b.size;
+  if (name_a != name_b) c = strcmp(img->names + name_a, img->names + name_b);
+  if (c != 0) return c < 0;
+  return ljmi_entry_size(img, a) < ljmi_entry_size(img, b);
+}
+
+static void ljmi_entry_swap(ljmi_entry *a, ljmi_entry *b)
+{
+  ljmi_entry t = *a;
+  *a = *b;
+  *b = t;
+}
+
+static void ljmi_sift(const ljm_image *img, ljmi_entry *v, size_t i, size_t n)
+{
+  while (i < n / 2) {
+    size_t child = 2 * i + 1;
+    if (child + 1 < n && ljmi_entry_less(img, v[child], v[child + 1]))
+      child++;
+    if (!ljmi_entry_less(img, v[i], v[child])) return;
+    ljmi_entry_swap(&v[i], &v[child]);
+    i = child;
+  }
+}
+
+static void ljmi_heap_sort(const ljm_image *img, ljmi_entry *v, size_t n)
+{
+  size_t i;
+  for (i = n / 2; i > 0; i--) ljmi_sift(img, v, i - 1, n);
+  for (i = n; i > 1; i--) {
+    ljmi_entry_swap(&v[0], &v[i - 1]);
+    ljmi_sift(img, v, 0, i - 1);
+  }
+}
+
+static void ljmi_insertion_sort(const ljm_image *img, ljmi_entry *v, size_t n)
+{
+  size_t i, k;
+  for (i = 1; i < n; i++) {
+    ljmi_entry x = v[i];
+    for (k = i; k > 0 && ljmi_entry_less(img, x, v[k - 1]); k--)
+      v[k] = v[k - 1];
+    v[k] = x;
+  }
+}
+
+/* Splits three or more: none of the first part is after any of the second.
+** Returns the first part's length, 1 to n - 1. */
+static size_t ljmi_partition(const ljm_image *img, ljmi_entry *v, size_t n)
+{
+  size_t i = 0, k = n - 1;
+  ljmi_entry pivot;
+  if (ljmi_entry_less(img, v[n / 2], v[0]))
+    ljmi_entry_swap(&v[n / 2], &v[0]);
+  if (ljmi_entry_less(img, v[n - 1], v[n / 2])) {
+    ljmi_entry_swap(&v[n - 1], &v[n / 2]);
+    if (ljmi_entry_less(img, v[n / 2], v[0]))
+      ljmi_entry_swap(&v[n / 2], &v[0]);
+  }
+  pivot = v[n / 2];
+  for (;;) {
+    while (ljmi_entry_less(img, v[i], pivot)) i++;
+    while (ljmi_entry_less(img, pivot, v[k])) k--;
+    if (i >= k) return k + 1;
+    ljmi_entry_swap(&v[i++], &v[k--]);
+  }
+}
+
+/* Sorts in place: quicksort, the larger part put off, until its work passes
+** a bound; then heapsort. O(n log n). */
+static void ljmi_entry_sort(const ljm_image *img, ljmi_entry *v, size_t n)
+{
+  struct { size_t at, n; } todo[40];
+  size_t depth = 0, at = 0, bits = 0;
+  uint64_t work;
+  while ((n >> bits) > 0) bits++;
+  work = (uint64_t)n * bits * 2;
+  for (;;) {
+    while (n > 16 && work >= n && depth < 40) {
+      size_t k = ljmi_partition(img, v + at, n);
+      work -= n;
+      if (k < n - k) {
+        todo[depth].at = at + k;
+        todo[depth++].n = n - k;
+        n = k;
+      } else {
+        todo[depth].at = at;
+        todo[depth++].n = k;
+        at += k;
+        n -= k;
+      }
+    }
+    if (n > 16)
+      ljmi_heap_sort(img, v + at, n);
+    else
+      ljmi_insertion_sort(img, v + at, n);
+    if (depth == 0) return;
+    at = todo[--depth].at;
+    n = todo[depth].n;
+  }
+}
+
+/* -- finding symbols */
+
+/* Symbols of unknown size end at the next address that has a symbol. */
+static void ljmi_image_close_gaps(ljm_image *img)
+{
+  uint64_t next = UINT64_MAX;
+  size_t i;
+  for (i = img->count; i > 0; i--) {
+    ljmi_entry *e = &img->entries[i - 1];
+    if (i < img->count && e[1].vaddr != e->vaddr) next = e[1].vaddr;
+    if ((e->name & LJMI_ENT_UNSIZED) && e->size > next - e->vaddr)
+      e->size = (uint32_t)(next - e->vaddr);
+  }
+}
+
+/* Must more than the symbols at the nearest address be looked at? */
+static int ljmi_image_is_nested(const ljm_image *img)
+{
+  uint64_t end = 0;
+  size_t i, first = 0;
+  for (i = 0; i < img->count; i++) {
+    if (img->entries[i].vaddr != img->entries[first].vaddr) {
+      for (; first < i; first++)
+        if (ljmi_entry_end(img, first) > end) end = ljmi_entry_end(img, first);
+      if (end > img->entries[i].vaddr) return 1;
+    }
+    if (i - first >= LJMI_GROUP) return 1;
+  }
+  return 0;
+}
+
+/* Greatest ends by groups, then by groups of groups, and so on. */
+static ljm_status ljmi_image_build_ends(ljm_image *img)
+{
+  size_t n, i, total = 0, from, to = 0;
+  for (n = img->count; n > 1;) {
+    n = (n + LJMI_GROUP - 1) / LJMI_GROUP;
+    total += n;
+  }
+  if (total == 0) return LJM_OK;
+  img->ends = (uint64_t *)ljmi_alloc_array(img->mem, total, sizeof(uint64_t));
+  if (!img->ends) return ljmi_fail(&img->error, img->mem->status, 0, 0);
+  img->ends_count = total;
+  memset(img->ends, 0, total * sizeof(uint64_t));
+  for (i = 0; i < img->count; i++) {
+    uint64_t end = ljmi_entry_end(img, i);
+    if (end > img->ends[i / LJMI_GROUP]) img->ends[i / LJMI_GROUP] = end;
+  }
+  n = (img->count + LJMI_GROUP - 1) / LJMI_GROUP;
+  for (from = 0; n > 1; from = to) {
+    to = from + n;
+    for (i = 0; i < n; i++)
+      if (img->ends[from + i] > img->ends[to + i / LJMI_GROUP])
+        img->ends[to + i / LJMI_GROUP] = img->ends[from + i];
+    n = (n + LJMI_GROUP - 1) / LJMI_GROUP;
+  }
+  return LJM_OK;
+}
+
+/* The last of entries 0 to hi - 1 that ends after vaddr, or SIZE_MAX. Needs
+** `ends`; at[l] is where level l of it starts. */
+static size_t ljmi_image_last_in_ends(const ljm_image *img, size_t hi,
+                                      uint64_t vaddr)
+{
+  size_t at[12], level = 0, i = hi, n = img->count;
+  at[0] = 0;
+  while (i > 0) { /* Up: what stands before, in ever larger steps. */
+    size_t stop = i & ~(size_t)(LJMI_GROUP - 1);
+    for (; i > stop; i--)
+      if ((level ? img->ends[at[level] + i - 1]
+                 : ljmi_entry_end(img, i - 1)) > vaddr) break;
+    if (i > stop) break;
+    i /= LJMI_GROUP;
+    at[level + 1] = level ? at[level] + n : 0;
+    n = (n + LJMI_GROUP - 1) / LJMI_GROUP;
+    level++;
+  }
+  if (i == 0) return SIZE_MAX;
+  for (i--; level > 0; level--) { /* Down: its last part that does. */
+    size_t k = (i + 1) * LJMI_GROUP;
+    n = level == 1 ? img->count : at[level] - at[level - 1];
+    if (k > n) k = n;
+    while (k > i * LJMI_GROUP &&
+           (level > 1 ? img->ends[at[level - 1] + k - 1]
+                      : ljmi_entry_end(img, k - 1)) <= vaddr) k--;
+    i = k - 1;
+  }
+  return i;
+}
+
+/* As above; without `ends` no symbol but those at entry hi - 1's address can
+** cover vaddr. */
+static size_t ljmi_image_last(const ljm_image *img, size_t hi, uint64_t vaddr)
+{
+  size_t i = hi;
+  if (img->ends) return ljmi_image_last_in_ends(img, hi, vaddr);
+  for (; i > 0 && img->entries[i - 1].vaddr == img->entries[hi - 1].vaddr; i--)
+    if (ljmi_entry_end(img, i - 1) > vaddr) return i - 1;
+  return SIZE_MAX;
+}
+
+/* Number of entries that start at or below vaddr. */
+static size_t ljmi_entries_upto(const ljmi_entry *v, size_t n, uint64_t vaddr)
+{
+  size_t lo = 0;
+  while (lo < n) {
+    size_t mid = lo + (n - lo) / 2;
+    if (v[mid].vaddr <= vaddr)
+      lo = mid + 1;
+    else
+      n = mid;
+  }
+  return lo;
+}
+
+static void ljmi_image_get(const ljm_image *img, size_t i, ljm_symbol *sym)
+{
+  const ljmi_entry *e = &img->entries[i];
+  sym->name = img->names + (e->name & LJMI_ENT_NAME);
+  sym->name_size = strlen(sym->name);
+  sym->vaddr = e->vaddr;
+  sym->size = (e->name & LJMI_ENT_UNSIZED) ? 0 : ljmi_entry_size(img, *e);
+}
+
+LJM_API ljm_status ljm_image_find(const ljm_image *img, uint64_t vaddr,
+                                  ljm_symbol *sym)
+{
+  size_t hi = ljmi_entries_upto(img->entries, img->count, vaddr), lo, last;
+  last = hi ? ljmi_image_last(img, hi, vaddr) : SIZE_MAX;
+  if (last == SIZE_MAX) return LJM_E_NOTFOUND;
+  /* Of those that start there and cover it, the first. */
+  lo = img->entries[last].vaddr == 0
+         ? 0
+         : ljmi_entries_upto(img->entries, last,
+                             img->entries[last].vaddr - 1);
+  hi = last + 1;
+  while (hi - lo > 1) {
+    size_t mid = lo + (hi - lo) / 2;
+    size_t k = ljmi_image_last(img, mid, vaddr);
+    if (k != SIZE_MAX && k >= lo)
+      hi = k + 1;
+    else
+      lo = mid;
+  }
+  ljmi_image_get(img, lo, sym);
+  return LJM_OK;
+}
+
+LJM_API ljm_status ljm_image_symbol(const ljm_image *img, size_t idx,
+                                    ljm_symbol *sym)
+{
+  if (idx >= img->count) return LJM_E_ARG;
+  ljmi_image_get(img, idx, sym);
+  return LJM_OK;
+}
+
+/* -- dynamic section (gABI, Dynamic Section) */
+
+enum {
+  LJMI_DYN_HASH, LJMI_DYN_STRTAB, LJMI_DYN_SYMTAB, LJMI_DYN_GNU_HASH,
+  LJMI_DYN_VERSYM, LJMI_DYN_VERDEF, LJMI_DYN_VERNEED, LJMI_DYN_RELA,
+  LJMI_DYN_REL, LJMI_DYN_JMPREL, LJMI_DYN_INIT, LJMI_DYN_FINI,
+  LJMI_DYN_PLTGOT, LJMI_DYN_ADDRS,
+  LJMI_DYN_STRSZ = LJMI_DYN_ADDRS, LJMI_DYN_SYMENT, LJMI_DYN_COUNT
+};
+
+/* Link-time addresses and sizes; LJMI_NONE: absent or outside the module. */
+typedef struct ljmi_dyn {
+  uint64_t v[LJMI_DYN_COUNT];
+} ljmi_dyn;
+
+static int ljmi_dyn_slot(uint64_t tag)
+{
+  switch (tag) {
+  case 3: return LJMI_DYN_PLTGOT;
+  case 4: return LJMI_DYN_HASH;
+  case 5: return LJMI_DYN_STRTAB;
+  case 6: return LJMI_DYN_SYMTAB;
+  case 7: return LJMI_DYN_RELA;
+  case 10: return LJMI_DYN_STRSZ;
+  case 11: return LJMI_DYN_SYMENT;
+  case 12: return LJMI_DYN_INIT;
+  case 13: return LJMI_DYN_FINI;
+  case 17: return LJMI_DYN_REL;
+  case 23: return LJMI_DYN_JMPREL;
+  case 0x6ffffef5: return LJMI_DYN_GNU_HASH;
+  case 0x6ffffff0: return LJMI_DYN_VERSYM;
+  case 0x6ffffffc: return LJMI_DYN_VERDEF;
+  case 0x6ffffffe: return LJMI_DYN_VERNEED;
+  default: return LJMI_DYN_COUNT;
+  }
+}
+
+/* Loaders relocate these pointers in place, or not: take one as it is if it
+** lies in the module then, else as a link-time address. */
+static uint64_t ljmi_dyn_vaddr(const ljmi_elf *e, uint64_t p)
+{
+  uint64_t vaddr = p - e->bias;
+  if (!e->is64) vaddr &= UINT32_MAX;
+  if (ljmi_elf_load(e, vaddr)) return vaddr;
+  return ljmi_elf_load(e, p) ? p : LJMI_NONE;
+}
+
+/* Reads the entries up to DT_NULL or the segment's end; of a tag given twice
+** the last counts, as for loaders. */
+static ljm_status ljmi_dyn_read(ljmi_elf *e, const ljmi_seg *seg, ljmi_dyn *d)
+{
+  ljmi_rows rows;
+  uint64_t i, pos, size = e->is64 ? 16 : 8;
+  for (i = 0; i < LJMI_DYN_COUNT; i++) d->v[i] = LJMI_NONE;
+  pos = ljmi_elf_pos(e, seg->vaddr, seg->file_size);
+  if (pos == LJMI_NONE) return ljmi_elf_fail(e, LJM_E_MALFORMED, seg->vaddr);
+  ljmi_rows_init(&rows, e, pos, size, seg->file_size / size, (size_t)size);
+  for (i = 0; i < rows.count; i++) {
+    const unsigned char *p = ljmi_row(&rows, i);
+    uint64_t tag, value;
+    int slot;
+    if (!p) return e->img->error.status;
+    tag = ljmi_load_word(e, p);
+    if (tag == 0) break;
+    value = ljmi_load_word(e, p + size / 2);
+    slot = ljmi_dyn_slot(tag);
+    if (slot == LJMI_DYN_COUNT) continue;
+    d->v[slot] = slot < LJMI_DYN_ADDRS ? ljmi_dyn_vaddr(e, value) : value;
+  }
+  return LJM_OK;
+}
+
+/* Reads one 32-bit word of `left` bytes at `pos`. */
+static int ljmi_dyn_word(ljmi_elf *e, uint64_t pos, uint64_t left,
+                         uint64_t at, uint32_t *word)
+{
+  unsigned char w[4];
+  if (at > left || left - at < 4) return 0;
+  if (ljmi_elf_read(e, pos + at, w, 4) != LJM_OK) return 0;
+  *word = ljmi_load32(w, e->big);
+  return 1;
+}
+
+/* Symbols that DT_HASH counts, 0: none or bad (gABI, Hash Table; its words
+** have 64 bits on two machines). */
+static uint64_t ljmi_dyn_hash_count(ljmi_elf *e, uint64_t vaddr)
+{
+  uint64_t left, pos, word = 4, low = 0;
+  uint32_t nbucket, nchain;
+  if (e->is64 && (e->machine == LJMI_EM_S390 || e->machine == LJMI_EM_ALPHA)) {
+    word = 8;
+    low = e->big ? 4 : 0;
+  }
+  if (vaddr == LJMI_NONE) return 0;
+  left = ljmi_elf_left(e, vaddr);
+  pos = ljmi_elf_pos(e, vaddr, left);
+  if (pos == LJMI_NONE || !ljmi_dyn_word(e, pos, left, low, &nbucket) ||
+      !ljmi_dyn_word(e, pos, left, word + low, &nchain))
+    return 0;
+  if (left / word < 2 || (uint64_t)nbucket + nchain > left / word - 2)
+    return 0;
+  return nchain;
+}
+
+/* Length of the chain that starts at symbol `first` of DT_GNU_HASH: it ends
+** with an odd word. 0: it does not end. */
+static uint64_t ljmi_dyn_chain(ljmi_elf *e, uint64_t pos, uint64_t count,
+                               uint64_t first)
+{
+  ljmi_rows rows;
+  uint64_t i;
+  ljmi_rows_init(&rows, e, pos, 4, count, 4);
+  for (i = first; i < count; i++) {
+    const unsigned char *p = ljmi_row(&rows, i);
+    if (!p) return 0;
+    if (ljmi_load32(p, e->big) & 1) return i - first + 1;
+  }
+  return 0;
+}
+
+/* Symbols that DT_GNU_HASH counts, 0: none or bad. Layout: number of buckets,
+** first hashed symbol, words of the Bloom filter, its shift; filter; buckets
+** (first symbol of each chain, or 0); chains. */
+static uint64_t ljmi_dyn_gnu_count(ljmi_elf *e, uint64_t vaddr)
+{
+  ljmi_rows rows;
+  uint64_t left, pos, at, i, n, most = 0;
+  uint32_t nbucket, first, words, shift;
+  if (vaddr == LJMI_NONE) return 0;
+  left = ljmi_elf_left(e, vaddr);
+  pos = ljmi_elf_pos(e, vaddr, left);
+  if (pos == LJMI_NONE || !ljmi_dyn_word(e, pos, left, 0, &nbucket) ||
+      !ljmi_dyn_word(e, pos, left, 4, &first) ||
+      !ljmi_dyn_word(e, pos, left, 8, &words) ||
+      !ljmi_dyn_word(e, pos, left, 12, &shift))
+    return 0;
+  if ((words & (words - 1)) != 0 || shift >= 32) return 0;
+  at = 16 + (uint64_t)words * (e->is64 ? 8 : 4);
+  if (at > left || nbucket > (left - at) / 4) return 0;
+  ljmi_rows_init(&rows, e, pos + at, 4, nbucket, 4);
+  for (i = 0; i < nbucket; i++) {
+    const unsigned char *p = ljmi_row(&rows, i);
+    if (!p) return 0;
+    n = ljmi_load32(p, e->big);
+    if (n != 0 && n < first) return 0;
+    if (n > most) most = n;
+  }
+  if (most == 0) return first; /* Nothing is hashed. */
+  at += (uint64_t)nbucket * 4;
+  n = ljmi_dyn_chain(e, pos + at, (left - at) / 4, most - first);
+  return n == 0 ? 0 : most + n;
+}
+
+/* Most symbols there can be where no hash table counts them: a table ends
+** where the next one starts, and the version table has one for each. */
+static uint64_t ljmi_dyn_bound(const ljmi_dyn *d, uint64_t stride)
+{
+  uint64_t table = d->v[LJMI_DYN_SYMTAB], versions = d->v[LJMI_DYN_VERSYM];
+  uint64_t end = LJMI_NONE, versions_end = LJMI_NONE, n;
+  int i;
+  for (i = 0; i < LJMI_DYN_ADDRS; i++) {
+    if (d->v[i] > table && d->v[i] < end) end = d->v[i];
+    if (d->v[i] > versions && d->v[i] < versions_end) versions_end = d->v[i];
+  }
+  if (end == LJMI_NONE) return 0;
+  n = (end - table) / stride;
+  if (versions_end != LJMI_NONE && (versions_end - versions) / 2 < n)
+    n = (versions_end - versions) / 2;
+  return n;
+}
+
+/* Finds the dynamic symbol table through PT_DYNAMIC. */
+static ljm_status ljmi_dyn_table(ljmi_elf *e, ljmi_table *t)
+{
+  const ljmi_seg *seg = NULL;
+  uint64_t room;
+  ljm_status status;
+  ljmi_dyn d;
+  size_t i;
+  memset(t, 0, sizeof(*t));
+  for (i = e->load_count; i < e->segs_count && !seg; i++)
+    if (e->segs[i].type == LJMI_PT_DYNAMIC) seg = &e->segs[i];
+  if (!seg) return LJM_E_NOTFOUND;
+  status = ljmi_dyn_read(e, seg, &d);
+  if (status != LJM_OK) return status;
+  t->stride = LJMI_SYM_SIZE(e->is64);
+  if (d.v[LJMI_DYN_SYMENT] != LJMI_NONE && d.v[LJMI_DYN_SYMENT] != t->stride)
+    return ljmi_elf_fail(e, LJM_E_MALFORMED, seg->vaddr);
+  if (d.v[LJMI_DYN_SYMTAB] == LJMI_NONE || d.v[LJMI_DYN_STRTAB] == LJMI_NONE)
+    return LJM_E_NOTFOUND;
+  room = ljmi_elf_left(e, d.v[LJMI_DYN_SYMTAB]) / t->stride;
+  t->count = ljmi_dyn_hash_count(e, d.v[LJMI_DYN_HASH]);
+  if (t->count == 0 || t->count > room)
+    t->count = ljmi_dyn_gnu_count(e, d.v[LJMI_DYN_GNU_HASH]);
+  if (t->count == 0 || t->count > room)
+    t->count = ljmi_dyn_bound(&d, t->stride);
+  if (e->img->error.status != LJM_OK) return e->img->error.status;
+  if (t->count == 0 || t->count > room) return LJM_E_NOTFOUND;
+  t->pos = ljmi_elf_pos(e, d.v[LJMI_DYN_SYMTAB], t->count * t->stride);
+  t->names_size = d.v[LJMI_DYN_STRSZ];
+  t->names_pos = ljmi_elf_pos(e, d.v[LJMI_DYN_STRTAB], t->names_size);
+  if (t->pos == LJMI_NONE || t->names_pos == LJMI_NONE)
+    return ljmi_elf_fail(e, LJM_E_MALFORMED, seg->vaddr);
+  return LJM_OK;
+}
+
+/* -- images */
+
+/* Drops what a table gave, so that another one can be tried. */
+static void ljmi_image_clear(ljm_image *img)
+{
+  ljmi_free_array(img->mem, img->entries, img->entry_cap, sizeof(ljmi_entry));
+  ljmi_free_array(img->mem, img->names, img->names_cap, 1);
+  ljmi_free_array(img->mem, img->big, img->big_cap, sizeof(uint64_t));
+  ljmi_free_array(img->mem, img->ends, img->ends_count, sizeof(uint64_t));
+  img->entries = NULL;
+  img->names = NULL;
+  img->big = img->ends = NULL;
+  img->count = img->entry_cap = img->names_size = img->names_cap = 0;
+  img->big_count = img->big_cap = img->ends_count = 0;
+  img->from = LJM_FROM_NONE;
+}
+
+/* Reads a table's names; those past the last NUL are none. */
+static ljm_status ljmi_image_read_names(ljmi_elf *e, const ljmi_table *t)
+{
+  ljm_image *img = e->img;
+  ljm_status status;
+  size_t n = (size_t)t->names_size;
+  if (t->names_size == 0) return LJM_OK;
+  if (t->names_size > LJMI_ENT_NAME)
+    return ljmi_elf_fail(e, LJM_E_LIMIT, t->names_pos);
+  img->names = (char *)ljmi_alloc_array(e->mem, n, 1);
+  if (!img->names) return ljmi_elf_nomem(e);
+  img->names_cap = n;
+  status = ljmi_elf_read(e, t->names_pos, img->names, n);
+  if (status != LJM_OK) return status;
+  while (n > 0 && img->names[n - 1] != 0) n--;
+  img->names_size = n;
+  return LJM_OK;
+}
+
+/* Names may share their ends, but not so much that reading each of them would
+** take long. */
+static ljm_status ljmi_image_check_names(ljmi_elf *e)
+{
+  const ljm_image *img = e->img;
+  uint64_t left = ((uint64_t)img->names_size << 4) + (1u << 20);
+  size_t i, n;
+  for (i = 0; i < img->count; i++) {
+    n = strlen(img->names + (img->entries[i].name & LJMI_ENT_NAME)) + 1;
+    if (n > left) return ljmi_elf_fail(e, LJM_E_LIMIT, 0);
+    left -= n;
+  }
+  return LJM_OK;
+}
+
+/* Fills the image from one table; it stays empty if that has no function. */
+static ljm_status ljmi_image_fill(ljmi_elf *e, const ljmi_table *t)
+{
+  ljm_image *img = e->img;
+  uint64_t count;
+  ljm_status status;
+  if (t->count > e->limits.symbol_count)
+    return ljmi_elf_fail(e, LJM_E_LIMIT, t->pos);
+  status = ljmi_image_read_names(e, t);
+  if (status == LJM_OK) status = ljmi_table_walk(e, t, &count);
+  if (status != LJM_OK || count == 0) return status;
+  img->entries = (ljmi_entry *)ljmi_alloc_array(e->mem, (size_t)count,
+                                                sizeof(ljmi_entry));
+  if (!img->entries) return ljmi_elf_nomem(e);
+  img->entry_cap = (size_t)count;
+  status = ljmi_table_walk(e, t, &count);
+  if (status == LJM_OK) status = ljmi_image_check_names(e);
+  if (status != LJM_OK) return status;
+  ljmi_entry_sort(img, img->entries, img->count);
+  ljmi_image_close_gaps(img);
+  img->from = t->from;
+  return ljmi_image_is_nested(img) ? ljmi_image_build_ends(img) : LJM_OK;
+}
+
+/* Fills the image from the first of a file's tables of that kind with a
+** function in it. */
+static ljm_status ljmi_image_from(ljmi_elf *e, ljm_symbols_from from)
+{
+  ljm_status status = LJM_OK;
+  size_t i;
+  for (i = 0; i < e->table_count && e->img->count == 0; i++) {
+    ljmi_table *t = &e->tables[i];
+    if (t->from != from) continue;
+    status = ljmi_elf_finish_table(e, t);
+    if (status == LJM_OK) status = ljmi_elf_find_shndx(e, t);
+    if (status == LJM_OK) {
+      ljmi_image_clear(e->img);
+      status = ljmi_image_fill(e, t);
+    }
+    if (status != LJM_OK) return status;
+  }
+  return status;
+}
+
+/* Fills the image through PT_DYNAMIC. */
+static ljm_status ljmi_image_from_dynamic(ljmi_elf *e, ljm_symbols_from from)
+{
+  ljmi_table t;
+  ljm_status status = ljmi_dyn_table(e, &t);
+  if (status != LJM_OK) return status == LJM_E_NOTFOUND ? LJM_OK : status;
+  t.from = from;
+  ljmi_image_clear(e->img);
+  return ljmi_image_fill(e, &t);
+}
+
+static ljm_status ljmi_elf_init(ljmi_elf *e, ljm_image *img,
+                                const ljm_reader *reader,
+                                const ljm_elf_limits *limits)
+{
+  memset(e, 0, sizeof(*e));
+  e->img = img;
+  e->mem = img->mem;
+  e->reader = reader;
+  ljmi_limits_init(&e->limits, limits);
+  e->scratch = (ljmi_scratch *)ljmi_alloc_array(e->mem, 1,
+                                                sizeof(ljmi_scratch));
+  if (!e->scratch) return ljmi_elf_nomem(e);
+  e->tables = e->scratch->tables;
+  e->buf = e->scratch->chunks[0];
+  return LJM_OK;
+}
+
+static void ljmi_elf_end(ljmi_elf *e)
+{
+  ljmi_free_array(e->mem, e->scratch, 1, sizeof(ljmi_scratch));
+  ljmi_free_array(e->mem, e->segs, e->segs_cap, sizeof(ljmi_seg));
+  ljmi_free_array(e->mem, e->sec_ends, (size_t)e->sec_count,
+                  sizeof(uint64_t));
+}
+
+/* Reads headers and build-id of a file; ljmi_elf_end is due in any case. */
+static ljm_status ljmi_elf_begin(ljmi_elf *e, ljm_image *img,
+                                 const ljm_reader *reader,
+                                 const ljm_elf_limits *limits)
+{
+  ljm_status status = ljmi_elf_init(e, img, reader, limits);
+  if (status == LJM_OK) status = ljmi_elf_header(e);
+  if (status == LJM_OK) status = ljmi_elf_segments(e);
+  if (status == LJM_OK) status = ljmi_elf_build_id(e);
+  return status;
+}
+
+static void ljmi_image_init(ljm_image *img, ljm_memory *mem)
+{
+  memset(img, 0, sizeof(*img));
+  img->mem = mem;
+}
+
+LJM_API ljm_status ljm_image_open(ljm_image *img, const ljm_reader *reader,
+                                  const ljm_allocator *alloc,
+                                  const ljm_elf_limits *limits)
+{
+  ljm_elf_limits use;
+  ljm_status status;
+  ljmi_elf e;
+  ljmi_limits_init(&use, limits);
+  ljmi_image_init(img, &img->own);
+  status = ljmi_memory_init(&img->own, alloc, use.memory_size);
+  if (status == LJM_OK && (!reader || !reader->read)) status = LJM_E_ARG;
+  if (status != LJM_OK) return ljmi_fail(&img->error, status, 0, 0);
+  status = ljmi_elf_begin(&e, img, reader, &use);
+  if (status == LJM_OK) status = ljmi_elf_sections(&e);
+  if (status == LJM_OK) status = ljmi_image_from(&e, LJM_FROM_SYMTAB);
+  if (status == LJM_OK && img->count == 0)
+    status = ljmi_image_from(&e, LJM_FROM_DYNSYM);
+  if (status == LJM_OK && e.table_count == 0)
+    status = ljmi_image_from_dynamic(&e, LJM_FROM_DYNSYM);
+  ljmi_elf_end(&e);
+  if (status != LJM_OK) ljmi_image_clear(img);
+  return status;
+}
+
+typedef struct ljmi_bytes {
+  const unsigned char *data;
+  size_t size;
+} ljmi_bytes;
+
+static ptrdiff_t ljmi_bytes_read(void *user, uint64_t off, void *data,
+                                 size_t size)
+{
+  const ljmi_bytes *b = (const ljmi_bytes *)user;
+  if (off >= b->size) return 0;
+  if (size > b->size - (size_t)off) size = b->size - (size_t)off;
+  memcpy(data, b->data + off, size);
+  return (ptrdiff_t)size;
+}
+
+LJM_API ljm_status ljm_image_open_memory(ljm_image *img, const void *data,
+                                         size_t size,
+                                         const ljm_allocator *alloc,
+                                         const ljm_elf_limits *limits)
+{
+  ljm_reader reader;
+  ljmi_bytes bytes;
+  bytes.data = (const unsigned char *)data;
+  bytes.size = size;
+  reader.read = ljmi_bytes_read;
+  reader.user = &bytes;
+  reader.size = size;
+  return ljm_image_open(img, &reader, alloc, limits);
+}
+
+LJM_API void ljm_image_free(ljm_image *img)
+{
+  if (img->mem) ljmi_image_clear(img);
+}
+
+/* -- loaded modules */
+
+/* A module as the resolver keeps it. */
+typedef struct ljmi_module {
+  ljm_loaded_module m;
+  uint64_t phdr_hash;
+  uint64_t code_hash; /* Of the code's first bytes, without a build-id. */
+  ljmi_seg *segs;     /* As in ljmi_elf; pos is a run-time address. */
+  size_t load_count, segs_count;
+  int disorder;
+  char *path;
+  size_t path_size; /* With the NUL. */
+  ljm_image img;
+  const ljm_image *use; /* `img`, another module's of the same file, NULL. */
+  uint64_t seen;        /* Last refresh that found it. */
+  int program;          /* The main program. */
+} ljmi_module;
+
+/* In the copy of the loader's list: each module's is followed by its program
+** headers, its name and NUL, and is filled up to words. */
+typedef struct ljmi_listed {
+  uint64_t bias;
+  size_t phdr_count, name_size, size;
+} ljmi_listed;
+
+/* A listed module, and what tells it from others. */
+typedef struct ljmi_candidate {
+  const unsigned char *phdrs;
+  const char *name;
+  ljmi_listed item;
+  uint64_t phdr_hash, code_hash, base, size;
+  ljm_build_id build_id;
+  ljmi_module *m;
+} ljmi_candidate;
+
+static void ljmi_module_free(ljm_resolver *r, ljmi_module *m)
+{
+  ljm_image_free(&m->img);
+  ljmi_free_array(&r->mem, m->segs, m->segs_count, sizeof(ljmi_seg));
+  ljmi_free_array(&r->mem, m->path, m->path_size, 1);
+  ljmi_free_array(&r->mem, m, 1, sizeof(*m));
+}
+
+/* The loaded module whose range holds an address, or NULL. */
+static ljmi_module *ljmi_resolver_find(const ljm_resolver *r, uint64_t addr)
+{
+  size_t n = ljmi_entries_upto(r->map, r->map_count, addr);
+  ljmi_module *m;
+  if (n == 0) return NULL;
+  m = r->modules[r->map[n - 1].size];
+  return addr - m->m.base < m->m.size ? m : NULL;
+}
+
+#ifdef LJM_NO_RESOLVER
+
+LJM_API ljm_status ljm_image_open_path(ljm_image *img, const char *path,
+                                       const ljm_allocator *alloc,
+                                       const ljm_elf_limits *limits)
+{
+  (void)path;
+  (void)alloc;
+  (void)limits;
+  ljmi_image_init(img, &img->own);
+  return ljmi_fail(&img->error, LJM_E_UNSUPPORTED, 0, 0);
+}
+
+/* Nothing ever changes, no module is known. */
+LJM_API int ljm_resolver_check(const ljm_resolver *r)
+{
+  (void)r;
+  return 0;
+}
+
+LJM_API ljm_status ljm_resolver_refresh(ljm_resolver *r)
+{
+  (void)r;
+  return LJM_OK;
+}
+
+static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
+{
+  (void)r;
+  (void)m;
+  return LJM_E_UNSUPPORTED;
+}
+
+#else
+
+/* Opens a regular file for reading; the descriptor, or a negated errno value
+** (-EINVAL: another kind of file). */
+static int ljmi_file_open(const char *path, uint64_t *size)
+{
+  struct stat st;
+  int fd, err = 0;
+  do
+    fd = open(path, O_RDONLY | LJMI_O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0) return -errno;
+  if (fstat(fd, &st) != 0)
+    err = errno;
+  else if (!S_ISREG(st.st_mode))
+    err = EINVAL;
+  else
+    *size = (uint64_t)st.st_size;
+  if (err == 0) return fd;
+  close(fd);
+  return -err;
+}
+
+static ptrdiff_t ljmi_file_read(void *user, uint64_t off, void *data,
+                                size_t size)
+{
+  int fd = *(const int *)user;
+  ssize_t n;
+  if (lseek(fd, (off_t)off, SEEK_SET) < 0) return -errno;
+  do
+    n = read(fd, data, size);
+  while (n < 0 && errno == EINTR);
+  return n < 0 ? -errno : (ptrdiff_t)n;
+}
+
+LJM_API ljm_status ljm_image_open_path(ljm_image *img, const char *path,
+                                       const ljm_allocator *alloc,
+                                       const ljm_elf_limits *limits)
+{
+  int saved = errno, fd = -EINVAL;
+  ljm_reader reader;
+  ljm_status status;
+  ljmi_image_init(img, &img->own);
+  if (!path) return ljmi_fail(&img->error, LJM_E_ARG, 0, 0);
+  reader.size = 0;
+  fd = ljmi_file_open(path, &reader.size);
+  if (fd < 0) {
+    status = fd == -EINVAL ? LJM_E_UNSUPPORTED : LJM_E_IO;
+    status = ljmi_fail(&img->error, status, -fd, 0);
+  } else {
+    reader.read = ljmi_file_read;
+    reader.user = &fd;
+    status = ljm_image_open(img, &reader, alloc, limits);
+    close(fd);
+  }
+  errno = saved;
+  return status;
+}
+
+/* The process's own memory, read through a pipe: what is not mapped, or is
+** mapped from a file that got shorter, gives EFAULT and no signal. The writing
+** call is made bare, since sanitizers check the bytes given to write(). */
+typedef struct ljmi_pipe {
+  int fd[2];
+} ljmi_pipe;
+
+static ptrdiff_t ljmi_pipe_read(void *user, uint64_t off, void *data,
+                                size_t size)
+{
+  const ljmi_pipe *p = (const ljmi_pipe *)user;
+  ssize_t got;
+  long n;
+  if (off > UINTPTR_MAX) return -EFAULT;
+  do
+    n = syscall(SYS_write, p->fd[1], (uintptr_t)off, size);
+  while (n < 0 && errno == EINTR);
+  if (n <= 0) return n < 0 ? -errno : -EIO;
+  do
+    got = read(p->fd[0], data, (size_t)n);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return -errno;
+  return got == n ? (ptrdiff_t)got : -EIO;
+}
+
+static int ljmi_pipe_open(ljmi_pipe *p, ljm_reader *reader)
+{
+  reader->read = ljmi_pipe_read;
+  reader->user = p;
+  reader->size = UINT64_MAX;
+  return pipe2(p->fd, LJMI_O_CLOEXEC | O_NONBLOCK) == 0;
+}
+
+static void ljmi_pipe_close(ljmi_pipe *p)
+{
+  close(p->fd[0]);
+  close(p->fd[1]);
+}
+
+/* The loader's counters. They come with each module; one is enough. */
+typedef struct ljmi_counters {
+  uint64_t adds, subs;
+  int counted;
+} ljmi_counters;
+
+#define LJMI_INFO_COUNTS (offsetof(ljmi_dl_info, dlpi_subs) + \
+                          sizeof(((ljmi_dl_info *)0)->dlpi_subs))
+
+static int ljmi_counters_cb(ljmi_dl_info *info, size_t size, void *user)
+{
+  ljmi_counters *c = (ljmi_counters *)user;
+  if (size >= LJMI_INFO_COUNTS) {
+    c->adds = info->dlpi_adds;
+    c->subs = info->dlpi_subs;
+    c->counted = 1;
+  }
+  return 1;
+}
+
+LJM_API int ljm_resolver_check(const ljm_resolver *r)
+{
+  ljmi_counters c;
+  if (r->dirty) return 1;
+  if (!r->counted) return 0;
+  c.adds = c.subs = 0;
+  dl_iterate_phdr(ljmi_counters_cb, &c);
+  return c.adds != r->adds || c.subs != r->subs;
+}
+
+typedef struct ljmi_list {
+  unsigned char *data;
+  size_t cap, used; /* `used` counts what does not fit too. */
+  uint64_t vdso;
+  ljmi_counters c;
+} ljmi_list;
+
+#define LJMI_PATH_MAX 4096
+
+/* Is the module the vDSO, whose ELF header stands at that address? */
+static int ljmi_is_vdso(const ljmi_dl_info *info, uint64_t vdso)
+{
+  size_t i;
+  if (vdso == 0) return 0;
+  for (i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+    uint64_t start = (uint64_t)info->dlpi_addr + p->p_vaddr;
+    if (p->p_type == PT_LOAD && vdso - start < p->p_memsz) return 1;
+  }
+  return 0;
+}
+
+static int ljmi_list_cb(ljmi_dl_info *info, size_t size, void *user)
+{
+  ljmi_list *list = (ljmi_list *)user;
+  size_t phdrs = info->dlpi_phnum * sizeof(ElfW(Phdr));
+  ljmi_listed item;
+  ljmi_counters_cb(info, size, &list->c);
+  if (ljmi_is_vdso(info, list->vdso)) return 0;
+  item.bias = info->dlpi_addr;
+  item.phdr_count = info->dlpi_phnum;
+  item.name_size = 0;
+  while (info->dlpi_name && item.name_size < LJMI_PATH_MAX - 1 &&
+         info->dlpi_name[item.name_size] != 0)
+    item.name_size++;
+  item.size = (sizeof(item) + phdrs + item.name_size + 1 + 7) & ~(size_t)7;
+  if (list->used <= list->cap && item.size <= list->cap - list->used) {
+    unsigned char *p = list->data + list->used;
+    memcpy(p, &item, sizeof(item));
+    memcpy(p + sizeof(item), info->dlpi_phdr, phdrs);
+    p += sizeof(item) + phdrs;
+    if (item.name_size) memcpy(p, info->dlpi_name, item.name_size);
+    p[item.name_size] = 0;
+  }
+  list->used += item.size;
+  return 0;
+}
+
+/* Copies the list into r->list, which grows until it fits. */
+static ljm_status ljmi_resolver_list(ljm_resolver *r, ljmi_list *list)
+{
+  for (;;) {
+    unsigned char *data;
+    size_t cap;
+    memset(list, 0, sizeof(*list));
+    list->data = r->list;
+    list->cap = r->list_cap;
+    list->vdso = r->vdso;
+    dl_iterate_phdr(ljmi_list_cb, list);
+    if (list->used <= list->cap) return LJM_OK;
+    cap = list->used + list->used / 4;
+    data = (unsigned char *)ljmi_grow_array(&r->mem, r->list, r->list_cap,
+                                            cap, 1);
+    if (!data) return r->mem.status;
+    r->list = data;
+    r->list_cap = cap;
+  }
+}
+
+#define LJMI_CODE_SIZE 4096 /* Bytes of code that are hashed. */
+
+/* Hashes the first bytes of what is executable and not writable: two modules
+** without a build-id may have the same headers and name. */
+static void ljmi_candidate_hash_code(ljmi_elf *e, ljmi_candidate *c)
+{
+  size_t i, k, size;
+  c->code_hash = 1;
+  for (i = 0; i < e->load_count; i++) {
+    const ljmi_seg *s = &e->segs[i];
+    if ((s->flags & (LJMI_PF_X | LJMI_PF_W)) != LJMI_PF_X) continue;
+    size = s->file_size < LJMI_CODE_SIZE ? (size_t)s->file_size
+                                         : LJMI_CODE_SIZE;
+    memset(e->buf, 0, size);
+    if (ljmi_elf_read(e, s->pos, e->buf, size) != LJM_OK) return;
+    for (k = 0; k + 8 <= size; k += 8)
+      c->code_hash = ljmi_hash_word(c->code_hash, ljmi_load64(e->buf + k, 0));
+  }
+}
+
+/* The machine this is compiled for, as far as it makes a difference. */
+static uint32_t ljmi_this_machine(void)
+{
+#if defined(__arm__)
+  return LJMI_EM_ARM;
+#elif defined(__s390x__)
+  return LJMI_EM_S390;
+#elif defined(__alpha__)
+  return LJMI_EM_ALPHA;
+#else
+  return 0;
+#endif
+}
+
+static void ljmi_elf_set_native(ljmi_elf *e, uint64_t bias)
+{
+  const uint16_t one = 1;
+  e->is64 = sizeof(void *) == 8;
+  e->big = *(const unsigned char *)&one == 0;
+  e->machine = ljmi_this_machine();
+  e->bias = bias;
+}
+
+/* Takes over the copied program headers of a module in memory. */
+static ljm_status ljmi_elf_take_phdrs(ljmi_elf *e, const ljmi_candidate *c)
+{
+  ElfW(Phdr) p;
+  ljmi_seg s;
+  size_t i;
+  e->load_count = e->segs_count = 0;
+  e->phdr_hash = 0;
+  e->disorder = 0;
+  ljmi_elf_set_native(e, c->item.bias);
+  for (i = 0; i < c->item.phdr_count; i++) {
+    ljm_status status;
+    memcpy(&p, c->phdrs + i * sizeof(p), sizeof(p));
+    s.type = p.p_type;
+    s.flags = p.p_flags;
+    s.vaddr = p.p_vaddr;
+    s.file_size = p.p_filesz;
+    s.mem_size = p.p_memsz;
+    s.align = (uint32_t)p.p_align;
+    s.pos = (uintptr_t)(c->item.bias + s.vaddr);
+    status = ljmi_elf_add_seg(e, &s);
+    if (status == LJM_E_NOMEM || status == LJM_E_LIMIT) return status;
+  }
+  for (i = e->load_count; i < e->segs_count; i++) /* Not mapped? */
+    if (ljmi_elf_pos(e, e->segs[i].vaddr, e->segs[i].file_size) == LJMI_NONE)
+      e->segs[i].file_size = 0;
+  return LJM_OK;
+}
+
+/* The path to show: the program's has to be asked for. */
+static ljm_status ljmi_module_set_path(ljm_resolver *r, const ljmi_elf *e,
+                                       ljmi_module *m,
+                                       const ljmi_candidate *c)
+{
+  const char *name = c->name;
+  size_t size = c->item.name_size;
+  m->program = size == 0;
+  if (m->program) {
+    ssize_t n = readlink("/proc/self/exe", (char *)e->buf, LJMI_PATH_MAX);
+    name = (const char *)e->buf;
+    size = n > 0 ? (size_t)n : 0;
+  }
+  m->path = (char *)ljmi_alloc_array(&r->mem, size + 1, 1);
+  if (!m->path) return r->mem.status;
+  memcpy(m->path, name, size);
+  m->path[size] = 0;
+  m->path_size = size + 1;
+  m->m.path = m->path;
+  return LJM_OK;
+}
+
+/* Makes a record, not loaded yet, for a candidate whose headers are in `e`. */
+static ljm_status ljmi_module_new(ljm_resolver *r, const ljmi_elf *e,
+                                  ljmi_candidate *c)
+{
+  ljmi_module *m;
+  ljm_status status;
+  if (r->module_count >= r->opts.limits.module_count) return LJM_E_LIMIT;
+  if (r->module_count == r->module_cap) {
+    size_t cap = r->module_cap ? r->module_cap * 2 : 64;
+    ljmi_module **modules = (ljmi_module **)ljmi_grow_array(
+      &r->mem, r->modules, r->module_cap, cap, sizeof(*modules));
+    if (!modules) return r->mem.status;
+    r->modules = modules;
+    r->module_cap = cap;
+  }
+  m = (ljmi_module *)ljmi_alloc_array(&r->mem, 1, sizeof(*m));
+  if (!m) return r->mem.status;
+  memset(m, 0, sizeof(*m));
+  status = ljmi_module_set_path(r, e, m, c);
+  if (status == LJM_OK) {
+    m->segs = (ljmi_seg *)ljmi_alloc_array(&r->mem, e->segs_count,
+                                           sizeof(ljmi_seg));
+    if (!m->segs) status = r->mem.status;
+  }
+  if (status != LJM_OK) {
+    ljmi_module_free(r, m);
+    return status;
+  }
+  memcpy(m->segs, e->segs, e->segs_count * sizeof(ljmi_seg));
+  m->segs_count = e->segs_count;
+  m->load_count = e->load_count;
+  m->disorder = e->disorder;
+  m->phdr_hash = c->phdr_hash;
+  m->code_hash = c->code_hash;
+  m->m.base = c->base;
+  m->m.size = c->size;
+  m->m.bias = c->item.bias;
+  m->m.build_id = c->build_id;
+  r->modules[r->module_count++] = m;
+  m->m.id = (uint32_t)r->module_count;
+  c->m = m;
+  return LJM_OK;
+}
+
+static int ljmi_build_id_equal(const ljm_build_id *a, const ljm_build_id *b)
+{
+  return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
+}
+
+/* Is the record that of the candidate? */
+static int ljmi_candidate_is(const ljmi_candidate *c, const ljmi_module *m)
+{
+  return m->m.bias == c->item.bias && m->phdr_hash == c->phdr_hash &&
+         m->code_hash == c->code_hash &&
+         ljmi_build_id_equal(&m->m.build_id, &c->build_id) &&
+         (m->program ? c->item.name_size == 0
+                     : m->path_size == c->item.name_size + 1 &&
+                       memcmp(m->path, c->name, m->path_size) == 0);
+}
+
+/* Finds a candidate's record among the loaded ones, then among all. */
+static void ljmi_candidate_match(const ljm_resolver *r, ljmi_candidate *c)
+{
+  size_t i;
+  c->m = ljmi_resolver_find(r, c->base);
+  if (c->m && ljmi_candidate_is(c, c->m)) return;
+  c->m = NULL;
+  for (i = r->module_count; i > 0 && !c->m; i--)
+    if (ljmi_candidate_is(c, r->modules[i - 1])) c->m = r->modules[i - 1];
+}
+
+/* Learns what tells a listed module from others, and finds or makes its
+** record. A module without memory gets none. */
+static ljm_status ljmi_candidate_init(ljm_resolver *r, ljmi_elf *e,
+                                      ljmi_candidate *c)
+{
+  const ljmi_seg *last;
+  ljm_status status = ljmi_elf_take_phdrs(e, c);
+  c->m = NULL;
+  if (status != LJM_OK || e->load_count == 0) return status;
+  last = &e->segs[e->load_count - 1];
+  c->base = e->segs[0].pos;
+  c->size = last->pos + last->mem_size - c->base;
+  c->phdr_hash = e->phdr_hash;
+  c->code_hash = 0;
+  ljmi_image_init(e->img, &r->mem);
+  /* What cannot be read is gone already, which the counters will tell. */
+  (void)ljmi_elf_build_id(e);
+  c->build_id = e->img->build_id;
+  if (c->build_id.size == 0) ljmi_candidate_hash_code(e, c);
+  ljmi_candidate_match(r, c);
+  return c->m ? LJM_OK : ljmi_module_new(r, e, c);
+}
+
+/* Goes through the copied list; *count candidates are in r->found then. */
+static ljm_status ljmi_resolver_stage(ljm_resolver *r, const ljmi_list *list,
+                                      ljmi_elf *e, size_t *count)
+{
+  ljm_status status = LJM_OK;
+  size_t at = 0;
+  *count = 0;
+  while (status == LJM_OK && at < list->used) {
+    ljmi_candidate *c;
+    if (*count == r->found_cap) {
+      size_t cap = r->found_cap ? r->found_cap * 2 : 64;
+      c = (ljmi_candidate *)ljmi_grow_array(&r->mem, r->found, r->found_cap,
+                                            cap, sizeof(*c));
+      if (!c) return r->mem.status;
+      r->found = c;
+      r->found_cap = cap;
+    }
+    c = &r->found[*count];
+    memcpy(&c->item, list->data + at, sizeof(c->item));
+    c->phdrs = list->data + at + sizeof(c->item);
+    c->name = (const char *)c->phdrs +
+              c->item.phdr_count * sizeof(ElfW(Phdr));
+    at += c->item.size;
+    status = ljmi_candidate_init(r, e, c);
+    if (c->m) ++*count;
+  }
+  return status;
+}
+
+/* Makes the candidates the loaded modules. Nothing fails any more. */
+static void ljmi_resolver_commit(ljm_resolver *r, size_t count)
+{
+  size_t i, changes = 0;
+  r->epoch++;
+  for (i = 0; i < count; i++) {
+    ljmi_module *m = r->found[i].m;
+    m->seen = r->epoch;
+    r->map[i].vaddr = m->m.base;
+    r->map[i].size = m->m.id - 1;
+    r->map[i].name = 0;
+  }
+  r->map_count = count;
+  ljmi_entry_sort(NULL, r->map, count);
+  for (i = 0; i < r->module_count; i++) {
+    ljmi_module *m = r->modules[i];
+    if (!m->m.loaded || m->seen == r->epoch) continue;
+    m->m.loaded = 0;
+    changes++;
+    if (r->opts.on_module) r->opts.on_module(r->opts.user, &m->m);
+  }
+  for (i = 0; i < r->module_count; i++) {
+    ljmi_module *m = r->modules[i];
+    if (m->m.loaded || m->seen != r->epoch) continue;
+    m->m.loaded = 1;
+    changes++;
+    if (r->opts.on_module) r->opts.on_module(r->opts.user, &m->m);
+  }
+  if (changes) r->generation++;
+}
+
+static ljm_status ljmi_resolver_reserve_map(ljm_resolver *r, size_t count)
+{
+  ljmi_entry *map;
+  if (count <= r->map_cap) return LJM_OK;
+  map = (ljmi_entry *)ljmi_grow_array(&r->mem, r->map, r->map_cap, count,
+                                      sizeof(*map));
+  if (!map) return r->mem.status;
+  r->map = map;
+  r->map_cap = count;
+  return LJM_OK;
+}
+
+/* Lists and looks until the counters stay, a few times at most; what is only
+** passing by then is seen next time, since the list stays marked. */
+static ljm_status ljmi_resolver_relist(ljm_resolver *r, ljmi_elf *e)
+{
+  ljm_status status = LJM_OK;
+  size_t count = 0;
+  ljmi_list list;
+  int round, moving = 1;
+  for (round = 0; round < 4 && moving && status == LJM_OK; round++) {
+    status = ljmi_resolver_list(r, &list);
+    if (status == LJM_OK) status = ljmi_resolver_stage(r, &list, e, &count);
+    if (status == LJM_OK) {
+      r->dirty = 0;
+      r->adds = list.c.adds;
+      r->subs = list.c.subs;
+      r->counted = list.c.counted;
+      moving = ljm_resolver_check(r);
+    }
+  }
+  if (status == LJM_OK) status = ljmi_resolver_reserve_map(r, count);
+  if (status == LJM_OK) ljmi_resolver_commit(r, count);
+  if (status != LJM_OK || moving) r->dirty = 1;
+  return status;
+}
+
+LJM_API ljm_status ljm_resolver_refresh(ljm_resolver *r)
+{
+  int saved = errno;
+  ljm_status status = LJM_OK;
+  ljm_reader reader;
+  ljmi_pipe self;
+  ljm_image probe;
+  ljmi_elf e;
+  if (!ljm_resolver_check(r)) return LJM_OK;
+  ljmi_image_init(&probe, &r->mem);
+  if (!ljmi_pipe_open(&self, &reader)) {
+    r->dirty = 1;
+    errno = saved;
+    return LJM_E_IO;
+  }
+  status = ljmi_elf_init(&e, &probe, &reader, &r->opts.limits);
+  if (status == LJM_OK) status = ljmi_resolver_relist(r, &e);
+  ljmi_elf_end(&e);
+  ljmi_pipe_close(&self);
+  errno = saved;
+  return status;
+}
+
+/* Is the file that is being read the one that was loaded? */
+static int ljmi_module_is_file(const ljmi_module *m, const ljmi_elf *e)
+{
+  if (e->is64 != (sizeof(void *) == 8)) return 0;
+  if (!ljmi_build_id_equal(&m->m.build_id, &e->img->build_id)) return 0;
+  return m->m.build_id.size != 0 || m->phdr_hash == e->phdr_hash;
+}
+
+/* Reads the symbols from one kind of table of the module's file. */
+static ljm_status ljmi_module_from_file(ljm_resolver *r, ljmi_module *m,
+                                        ljm_symbols_from from)
+{
+  ljm_reader reader;
+  ljm_status status;
+  ljmi_elf e;
+  int fd;
+  reader.size = 0;
+  fd = ljmi_file_open(m->program ? "/proc/self/exe" : m->path, &reader.size);
+  if (fd < 0) return LJM_E_IO;
+  reader.read = ljmi_file_read;
+  reader.user = &fd;
+  ljmi_image_init(&m->img, &r->mem);
+  status = ljmi_elf_begin(&e, &m->img, &reader, &r->opts.limits);
+  if (status == LJM_OK && !ljmi_module_is_file(m, &e)) status = LJM_E_NOTFOUND;
+  if (status == LJM_OK) status = ljmi_elf_sections(&e);
+  if (status == LJM_OK) status = ljmi_image_from(&e, from);
+  ljmi_elf_end(&e);
+  close(fd);
+  return status;
+}
+
+/* Reads the symbols from the module's memory. */
+static ljm_status ljmi_module_from_memory(ljm_resolver *r, ljmi_module *m)
+{
+  ljm_reader reader;
+  ljm_status status;
+  ljmi_pipe self;
+  ljmi_elf e;
+  if (!ljmi_pipe_open(&self, &reader)) return LJM_E_IO;
+  ljmi_image_init(&m->img, &r->mem);
+  status = ljmi_elf_init(&e, &m->img, &reader, &r->opts.limits);
+  if (status == LJM_OK) {
+    ljmi_elf_set_native(&e, m->m.bias);
+    e.segs = m->segs;
+    e.load_count = m->load_count;
+    e.segs_count = m->segs_count;
+    e.disorder = m->disorder;
+    status = ljmi_image_from_dynamic(&e, LJM_FROM_MEMORY);
+    e.segs = NULL;
+  }
+  ljmi_elf_end(&e);
+  ljmi_pipe_close(&self);
+  return status;
+}
+
+/* A module of the same file, loaded elsewhere before. */
+static const ljm_image *ljmi_module_shared(const ljm_resolver *r,
+                                           const ljmi_module *m)
+{
+  size_t i;
+  for (i = 0; i < r->module_count && m->m.build_id.size != 0; i++) {
+    const ljmi_module *o = r->modules[i];
+    if (o->use && o->phdr_hash == m->phdr_hash &&
+        ljmi_build_id_equal(&o->m.build_id, &m->m.build_id))
+      return o->use;
+  }
+  return NULL;
+}
+
+/* Reads a module's symbols: .symtab of its file, what is in memory, .dynsym
+** of its file; the first that has any. */
+static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
+{
+  ljm_status status = LJM_OK;
+  int step;
+  m->use = ljmi_module_shared(r, m);
+  for (step = 0; step < 3 && !m->use; step++) {
+    if (step == 1)
+      status = ljmi_module_from_memory(r, m);
+    else
+      status = ljmi_module_from_file(r, m, step == 0 ? LJM_FROM_SYMTAB
+                                                     : LJM_FROM_DYNSYM);
+    if (status == LJM_OK && m->img.count > 0)
+      m->use = &m->img;
+    else
+      ljm_image_free(&m->img);
+  }
+  if (m->use) return LJM_OK;
+  return status == LJM_OK ? LJM_E_NOTFOUND : status;
+}
+
+#endif /* LJM_NO_RESOLVER */
+
+/* Reads a module's symbols if that was not done. What was read from memory
+** counts only if the module is still there; 0: it may not be. */
+static int ljmi_module_ready(ljm_resolver *r, ljmi_module *m)
+{
+  ljm_status status;
+  if (m->m.indexed) return 1;
+  status = ljmi_module_index(r, m);
+  m->m.indexed = 1;
+  m->m.status = status;
+  m->m.from = m->use ? m->use->from : LJM_FROM_NONE;
+  if (m->use && m->use != &m->img) return 1;
+  if (m->use && m->use->from != LJM_FROM_MEMORY) return 1;
+  if (!ljm_resolver_check(r)) return 1;
+  m->m.indexed = 0;
+  m->m.from = LJM_FROM_NONE;
+  m->use = NULL;
+  ljm_image_free(&m->img);
+  return 0;
+}
+
+LJM_API ljm_status ljm_resolver_init(ljm_resolver *r,
+                                     const ljm_resolver_options *opts)
+{
+  ljm_status status;
+  memset(r, 0, sizeof(*r));
+  if (opts) r->opts = *opts;
+  ljmi_limits_init(&r->opts.limits, &r->opts.limits);
+  status = ljmi_memory_init(&r->mem, &r->opts.alloc,
+                            r->opts.limits.memory_size);
+  if (status != LJM_OK) return status;
+#ifndef LJM_NO_RESOLVER
+  r->vdso = getauxval(AT_SYSINFO_EHDR);
+#endif
+  r->dirty = 1;
+  status = ljm_resolver_refresh(r);
+  if (status != LJM_OK) ljm_resolver_free(r);
+  return status;
+}
+
+LJM_API void ljm_resolver_mark_dirty(ljm_resolver *r)
+{
+  r->dirty = 1;
+}
+
+LJM_API uint64_t ljm_resolver_generation(const ljm_resolver *r)
+{
+  return r->generation;
+}
+
+/* Finds the module of `addr`, its symbols read if there is a way. */
+static ljm_status ljmi_resolver_module_at(ljm_resolver *r, uint64_t addr,
+                                          ljmi_module **m)
+{
+  ljm_status status = LJM_OK;
+  int round, ready = 0;
+  for (round = 0; round < 4 && !ready; round++) {
+    status = ljm_resolver_refresh(r);
+    if (status != LJM_OK) return status;
+    *m = ljmi_resolver_find(r, addr);
+    if (!*m) return LJM_E_NOTFOUND;
+    ready = ljmi_module_ready(r, *m);
+  }
+  return LJM_OK;
+}
+
+LJM_API ljm_status ljm_resolver_lookup(ljm_resolver *r, uint64_t addr,
+                                       ljm_location *loc)
+{
+  int saved = errno;
+  ljmi_module *m = NULL;
+  ljm_status status = ljmi_resolver_module_at(r, addr, &m);
+  memset(loc, 0, sizeof(*loc));
+  errno = saved;
+  if (status != LJM_OK) return status;
+  loc->module = &m->m;
+  loc->offset = (uintptr_t)(addr - m->m.bias);
+  if (!m->use || ljm_image_find(m->use, loc->offset, &loc->symbol) != LJM_OK)
+    return LJM_OK;
+  loc->offset -= loc->symbol.vaddr;
+  loc->symbol_addr = addr - loc->offset;
+  return LJM_OK;
+}
+
+LJM_API size_t ljm_resolver_module_count(const ljm_resolver *r)
+{
+  return r->module_count;
+}
+
+LJM_API const ljm_loaded_module *
+ljm_resolver_module(const ljm_resolver *r, size_t idx)
+{
+  return idx < r->module_count ? &r->modules[idx]->m : NULL;
+}
+
+LJM_API const ljm_image *
+ljm_resolver_symbols(ljm_resolver *r, const ljm_loaded_module *m)
+{
+  int saved = errno;
+  ljmi_module *found = NULL;
+  ljm_status status = LJM_E_NOTFOUND;
+  if (m->loaded) status = ljmi_resolver_module_at(r, m->base, &found);
+  errno = saved;
+  return status == LJM_OK && &found->m == m ? found->use : NULL;
+}
+
+LJM_API void ljm_resolver_free(ljm_resolver *r)
+{
+  size_t i;
+  for (i = 0; i < r->module_count; i++) ljmi_module_free(r, r->modules[i]);
+  ljmi_free_array(&r->mem, r->modules, r->module_cap, sizeof(*r->modules));
+  ljmi_free_array(&r->mem, r->map, r->map_cap, sizeof(*r->map));
+  ljmi_free_array(&r->mem, r->found, r->found_cap, sizeof(*r->found));
+  ljmi_free_array(&r->mem, r->list, r->list_cap, 1);
+  memset(r, 0, sizeof(*r));
+}
 
 /* -- LuaJIT binding ----------------------------------------------------- */
 
