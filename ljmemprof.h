@@ -11,6 +11,8 @@
 ** LJM_API              extern     what stands before each public function
 ** LJM_NO_RESOLVER      undefined  loaded modules stay unknown, C functions are
 **                                 addresses; set by itself where not Linux
+** LJM_LUAJIT           undefined  the LuaJIT binding, too; lj_memprof.c of a
+**                                 patched LuaJIT tree defines it
 **
 ** -- Stream grammar ---------------------------------------------------------
 **
@@ -844,6 +846,69 @@ ljm_resolver_symbols(ljm_resolver *r, const ljm_loaded_module *m);
 LJM_API void ljm_resolver_free(ljm_resolver *r);
 
 /* -- LuaJIT binding ----------------------------------------------------- */
+
+/* Recording a LuaJIT VM. These functions are in a patched LuaJIT's library
+** (luajit-patch/), not in programs that implement this header themselves.
+** One recorder a VM, which is any thread (coroutine) of it; not two OS
+** threads at once on one VM, as with any call of the Lua API. */
+
+struct lua_State;
+
+/* All-zero means the defaults. */
+typedef struct ljm_options {
+  uint32_t format;           /* Stream format: 3, or 0: the newest. */
+  ljm_encoder_options encoder; /* Its allocator is the recorder's, too. */
+} ljm_options;
+
+/* Why a recording ended. */
+typedef enum ljm_reason {
+  LJM_REASON_STOPPED = 0,  /* ljm_recorder_stop or its Lua doors. */
+  LJM_REASON_CLOSED = 1,   /* The VM was closed. */
+  LJM_REASON_EXIT = 2,     /* The process exits. */
+  LJM_REASON_SINK = 3,     /* The sink failed: see error. */
+  LJM_REASON_LIMIT = 4,    /* A limit was reached. */
+  LJM_REASON_NOMEM = 5,    /* The recorder's own memory ran out. */
+  LJM_REASON_REPLACED = 6  /* The host has set another allocator. */
+} ljm_reason;
+
+/* What a recording came to. */
+typedef struct ljm_result {
+  ljm_reason reason;
+  ljm_error error;      /* First failure of the stream, or LJM_OK. */
+  uint64_t written;     /* Bytes the sink took. */
+  uint64_t dropped;     /* Events not written. */
+} ljm_result;
+
+/* Starts recording the VM of `L` into the file `path` (as ljm_file_open has
+** it). `opts` and `err` may be NULL. The stream's header is written at once;
+** a start that fails leaves an existing file as it was. The VM's own memory
+** is not touched, and no event is lost or made by the recorder itself.
+** LJM_OK, LJM_E_ARG, LJM_E_NOMEM, LJM_E_IO (see `err`), LJM_E_RUNNING: this VM
+** is being recorded already. Not from within an allocator. Keeps errno. */
+LJM_API ljm_status ljm_recorder_start_file(struct lua_State *L,
+                                           const char *path,
+                                           const ljm_options *opts,
+                                           ljm_error *err);
+
+/* The same into `*sink`, which is copied. It is closed when the recording
+** ends; not by a start that fails. */
+LJM_API ljm_status ljm_recorder_start(struct lua_State *L,
+                                      const ljm_sink *sink,
+                                      const ljm_options *opts,
+                                      ljm_error *err);
+
+/* Ends the recording and its stream. `res` (may be NULL) gets what it came
+** to. LJM_OK; LJM_E_NOTRUNNING; LJM_E_RUNNING: called from the sink; the
+** stream's first failure. Events up to that one are in the stream. In a child
+** process after fork nothing runs: LJM_E_NOTRUNNING. Keeps errno. */
+LJM_API ljm_status ljm_recorder_stop(struct lua_State *L, ljm_result *res);
+
+/* Is the VM of `L` being recorded (by this process)? */
+LJM_API int ljm_recorder_running(struct lua_State *L);
+
+/* Hands all pending bytes to the sink. LJM_OK, LJM_E_NOTRUNNING,
+** LJM_E_RUNNING: called from the sink; the stream's first failure. */
+LJM_API ljm_status ljm_recorder_flush(struct lua_State *L);
 
 #endif /* LJMEMPROF_H */
 
@@ -5369,7 +5434,815 @@ LJM_API void ljm_resolver_free(ljm_resolver *r)
 
 /* -- LuaJIT binding ----------------------------------------------------- */
 
+#ifdef LJM_LUAJIT
+
+#include <pthread.h>
+
+#include "lj_obj.h"
+#include "lj_frame.h"
+#include "lj_debug.h"
+#include "lj_state.h"
+#include "lj_dispatch.h"
+#include "lj_memprof.h"
+
+/* One frame of a Lua stack and the bytecode that it executes. */
+typedef struct ljmi_frames {
+  lua_State *L;
+  cTValue *f;       /* Frame slot; at or below bot: no frame left. */
+  cTValue *bot;
+  void *cf;         /* C frame which Lua code at or below f runs in. */
+  const BCIns *pc;  /* Bytecode after the one that runs, or NULL. */
+} ljmi_frames;
+
+/* Skip C frames that protect C code only: their Lua stack is above. */
+static void ljmi_frames_cframe(ljmi_frames *it)
+{
+  while (it->cf && cframe_nres(it->cf) < 0 &&
+         it->f < restorestack(it->L, -cframe_nres(it->cf)))
+    it->cf = cframe_raw(cframe_prev(it->cf));
+  it->pc = it->cf ? cframe_pc(it->cf) : NULL;
+}
+
+/* The frame that L->base belongs to. */
+static void ljmi_frames_first(ljmi_frames *it, lua_State *L)
+{
+  it->L = L;
+  it->f = L->base - 1;
+  it->bot = tvref(L->stack) + LJ_FR2;
+  it->cf = cframe_raw(L->cframe);
+  ljmi_frames_cframe(it);
+}
+
+/* The frame's function. NULL: the frame is none, only what follows it. */
+static GCfunc *ljmi_frames_func(const ljmi_frames *it)
+{
+  GCobj *o = frame_gc(it->f);
+  if (o == obj2gco(it->L)) return NULL;
+  return o->gch.gct == ~LJ_TFUNC ? &o->fn : NULL;
+}
+
+/* Go on to the caller's frame. A vararg function has two frames: both are
+** left at once. */
+static void ljmi_frames_next(ljmi_frames *it)
+{
+  if (frame_isvarg(it->f)) {
+    it->f = frame_prevd(it->f);
+    if (it->f <= it->bot) return;
+  }
+  if (frame_islua(it->f)) {
+    it->pc = frame_pc(it->f);
+    it->f = frame_prevl(it->f);
+  } else if (frame_iscont(it->f) && !frame_iscont_fficb(it->f)) {
+    it->pc = frame_contpc(it->f);
+    it->f = frame_prevd(it->f);
+  } else if (frame_isc(it->f) || frame_iscont(it->f)) {
+    if (it->cf) it->cf = cframe_raw(cframe_prev(it->cf));
+    it->f = frame_prevd(it->f);
+    ljmi_frames_cframe(it);
+  } else {  /* pcall() and the like. */
+    it->pc = NULL;
+    it->f = frame_prevd(it->f);
+  }
+}
+
+/* Position of the frame's bytecode in `pt`. The PC of a frame may be stale
+** (while it closes upvalues, for one): 0 then. */
+static int ljmi_frames_pos(const ljmi_frames *it, GCproto *pt, BCPos *pos)
+{
+  uintptr_t n = (uintptr_t)it->pc - (uintptr_t)proto_bc(pt) - sizeof(BCIns);
+  n /= sizeof(BCIns);
+#if LJ_HASJIT
+  if (n >= pt->sizebc) {  /* The PC of a return compiled to a trace? */
+    jit_State *J = L2J(it->L);
+    TraceNo t = pt->trace;
+    while (t && t < J->sizetrace && traceref(J, t)) {
+      GCtrace *T = traceref(J, t);
+      if (&T->startins == it->pc - 1) {
+        *pos = proto_bcpos(pt, mref(T->startpc, const BCIns));
+        return *pos < pt->sizebc;
+      }
+      t = T->nextroot;
+    }
+    return 0;
+  }
+#endif
+  *pos = (BCPos)n;
+  return n < pt->sizebc;
+}
+
+#if LJ_HASJIT
+
+/* Node of a sunk allocation. `s` may be NULL. 0: not known. */
+static uint32_t ljmi_sites_sunk(const MemprofSites *s, IRRef ref)
+{
+  uint32_t lo = 0, hi = s ? s->nsunk : 0;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (s->sunk[mid].ref < ref - REF_BIAS) lo = mid + 1; else hi = mid;
+  }
+  return s && lo < s->nsunk && s->sunk[lo].ref == ref - REF_BIAS ?
+    s->sunk[lo].node : 0;
+}
+
+#endif
+
+/* -- Recorder of a VM --------------------------------------------------- */
+
+/* Kinds of what a stream has defined so far. */
+enum { LJMI_DEF_PROTO, LJMI_DEF_CFUNC, LJMI_DEF_TRACE };
+
+/* Set of 64 bit keys, not 0. Open addressing, at most three quarters full. */
+typedef struct ljmi_set {
+  uint64_t *key;
+  size_t size;  /* Power of two, or 0. */
+  size_t used;  /* Removed ones included. */
+} ljmi_set;
+
+#define LJMI_SET_GONE UINT64_MAX
+
+static size_t ljmi_set_slot(const ljmi_set *s, uint64_t key)
+{
+  uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
+  size_t i = (size_t)(h >> 32) & (s->size - 1);
+  while (s->key[i] && s->key[i] != key) i = (i + 1) & (s->size - 1);
+  return i;
+}
+
+static int ljmi_set_has(const ljmi_set *s, uint64_t key)
+{
+  return s->size && s->key[ljmi_set_slot(s, key)] == key;
+}
+
+static void ljmi_set_remove(ljmi_set *s, uint64_t key)
+{
+  size_t i;
+  if (!s->size) return;
+  i = ljmi_set_slot(s, key);
+  if (s->key[i] == key) s->key[i] = LJMI_SET_GONE;
+}
+
+static void ljmi_set_free(ljmi_set *s, ljm_memory *m)
+{
+  ljmi_free_array(m, s->key, s->size, sizeof(uint64_t));
+  memset(s, 0, sizeof(*s));
+}
+
+static int ljmi_set_grow(ljmi_set *s, ljm_memory *m)
+{
+  ljmi_set t;
+  size_t i, live = 0;
+  for (i = 0; i < s->size; i++)
+    live += s->key[i] && s->key[i] != LJMI_SET_GONE;
+  t.size = s->size ? s->size : 64;
+  if (live * 2 > t.size) t.size *= 2;
+  t.used = live;
+  t.key = (uint64_t *)ljmi_alloc_array(m, t.size, sizeof(uint64_t));
+  if (!t.key) return 0;
+  memset(t.key, 0, t.size * sizeof(uint64_t));
+  for (i = 0; i < s->size; i++)
+    if (s->key[i] && s->key[i] != LJMI_SET_GONE)
+      t.key[ljmi_set_slot(&t, s->key[i])] = s->key[i];
+  ljmi_set_free(s, m);
+  *s = t;
+  return 1;
+}
+
+/* Adds a key that is not there. Out of memory it stays out, which costs no
+** more than a second definition. */
+static void ljmi_set_add(ljmi_set *s, ljm_memory *m, uint64_t key)
+{
+  if (s->used >= s->size - s->size / 4 && !ljmi_set_grow(s, m)) return;
+  s->key[ljmi_set_slot(s, key)] = key;
+  s->used++;
+}
+
+/* Where an event comes from, whatever the format. */
+typedef struct ljmi_loc {
+  ljm_source source;
+  GCproto *pt;       /* Lua code: its prototype and bytecode. */
+  BCPos pos;
+  lua_CFunction cf;  /* C function. */
+  TraceNo traceno;   /* JIT code: its number. */
+} ljmi_loc;
+
+#define LJMI_CACHE 512
+
+typedef struct ljmi_pcslot {
+  const BCIns *pc;
+  GCproto *pt;
+  ljmi_place place;
+} ljmi_pcslot;
+
+typedef struct ljmi_keyslot {
+  uint64_t key;
+  ljmi_place place;
+} ljmi_keyslot;
+
+struct ljmi_slot;
+
+/* Recorder of a VM. Lives from the first start until the VM is closed: C
+** modules may keep the allocator they were given. */
+typedef struct ljm_vm {
+  global_State *g;
+  MemprofState *mp;
+  lua_Alloc allocf;  /* The host's own allocator. */
+  void *allocd;
+  lua_Alloc hook;    /* What stands in its place. */
+  void *(*foreign)(struct ljm_vm *vm, lua_Alloc f, void *ud, void *p,
+                   size_t osz, size_t nsz);
+  int running;
+  int replaced;      /* The host has set another allocator. */
+  long pid;
+  pthread_t thread;  /* That started it or was the last to write. */
+  ljm_memory mem;
+  ljm_sink sink;     /* The user's. */
+  ljm_file file;
+  ljm_encoder enc;
+  ljm_result result;
+  struct ljmi_slot *slot;
+  struct ljm_vm *next, *prev;  /* Running recorders. */
+  ljmi_set protos, cfuncs, traces;
+  ljmi_place internal;
+  ljmi_pcslot pcs[LJMI_CACHE];
+  ljmi_keyslot keys[LJMI_CACHE];  /* C functions and traces. */
+} ljm_vm;
+
+/* -- Where an allocation comes from ------------------------------------- */
+
+/* The thread that runs: the one noted or the current one. Its C frame is the
+** inner one of the two. NULL: no Lua code runs at all. */
+static lua_State *ljmi_vm_thread(const ljm_vm *vm, lua_State *L)
+{
+  GCobj *o = gcref(vm->g->cur_L);
+  lua_State *cur = o ? gco2th(o) : NULL;
+  if (L && !L->cframe) L = NULL;
+  if (cur && !cur->cframe) cur = NULL;
+  if (!L || !cur) return L ? L : cur;
+  return (uintptr_t)L->cframe <= (uintptr_t)cur->cframe ? L : cur;
+}
+
+/* By the Lua stack: the function on top, fast functions left out. */
+static void ljmi_vm_walk(const ljm_vm *vm, lua_State *L, ljmi_loc *loc,
+                         ljmi_frames *it)
+{
+  L = ljmi_vm_thread(vm, L);
+  loc->source = LJM_SOURCE_INTERNAL;
+  if (!L) return;
+  for (ljmi_frames_first(it, L); it->f > it->bot; ljmi_frames_next(it)) {
+    GCfunc *fn = ljmi_frames_func(it);
+    if (!fn || isffunc(fn)) continue;
+    if (isluafunc(fn)) {
+      loc->source = LJM_SOURCE_LUA;
+      loc->pt = funcproto(fn);
+    } else {
+      loc->source = LJM_SOURCE_C;
+      loc->cf = fn->c.f;
+    }
+    return;
+  }
+}
+
+#if LJ_HASJIT
+/* The running trace, or NULL. */
+static GCtrace *ljmi_vm_trace(const ljm_vm *vm)
+{
+  jit_State *J = G2J(vm->g);
+  int32_t t = vm->g->vmstate;
+  return t > 0 && (MSize)t < J->sizetrace ? traceref(J, t) : NULL;
+}
+
+/* Does the trace recorder itself run, rather than what it records? */
+static int ljmi_vm_own(const ljm_vm *vm)
+{
+  return vm->mp->own && !(vm->g->hookmask & HOOK_VMEVENT);
+}
+#endif
+
+/* Is this an event of the VM itself? */
+static int ljmi_vm_internal(const ljm_vm *vm)
+{
+  switch (~vm->g->vmstate) {
+  case LJ_VMST_INTERP: case LJ_VMST_C:
+#if LJ_HASJIT
+    return ljmi_vm_own(vm);
+  case LJ_VMST_RECORD:
+    return ljmi_vm_own(vm);
+#else
+    return 0;
+#endif
+  default:
+    return 1;
+  }
+}
+
+/* -- Format 3 ----------------------------------------------------------- */
+
+static void ljmi_vm3_proto(ljm_vm *vm, GCproto *pt)
+{
+  uint64_t key = (uint64_t)(uintptr_t)pt;
+  GCstr *name = proto_chunkname(pt);
+  if (ljmi_set_has(&vm->protos, key)) return;
+  if (ljm_encoder_proto(&vm->enc, key, strdata(name), name->len,
+                        (uint64_t)(int64_t)pt->firstline) == LJM_OK)
+    ljmi_set_add(&vm->protos, &vm->mem, key);
+}
+
+static LJMI_NOINLINE const ljmi_place *ljmi_vm3_lua(ljm_vm *vm,
+                                                    ljmi_pcslot *c,
+                                                    const ljmi_frames *it,
+                                                    GCproto *pt)
+{
+  ljm_where w;
+  BCPos pos;
+  if (!ljmi_frames_pos(it, pt, &pos)) return &vm->internal;
+  ljmi_vm3_proto(vm, pt);
+  w.source = LJM_SOURCE_LUA;
+  w.address = (uint64_t)(uintptr_t)pt;
+  w.line = (uint64_t)lj_debug_line(pt, pos);
+  ljmi_place_set(&c->place, &w);
+  c->pc = it->pc;
+  c->pt = pt;
+  return &c->place;
+}
+
+static void ljmi_vm3_key(ljmi_keyslot *c, ljm_source source, uint64_t key)
+{
+  ljm_where w;
+  w.source = source;
+  w.address = key;
+  w.line = 0;
+  ljmi_place_set(&c->place, &w);
+  c->key = key;
+}
+
+static LJMI_NOINLINE const ljmi_place *ljmi_vm3_cfunc(ljm_vm *vm,
+                                                      ljmi_keyslot *c,
+                                                      lua_CFunction f)
+{
+  ljmi_vm3_key(c, LJM_SOURCE_C, (uint64_t)(uintptr_t)f);
+  return &c->place;
+}
+
+#if LJ_HASJIT
+static LJMI_NOINLINE const ljmi_place *ljmi_vm3_trace(ljm_vm *vm,
+                                                      ljmi_keyslot *c,
+                                                      GCtrace *T)
+{
+  GCproto *pt = &gcref(T->startpt)->pt;
+  BCPos pos = proto_bcpos(pt, mref(T->startpc, const BCIns));
+  if (!ljmi_set_has(&vm->traces, T->traceno)) {
+    ljmi_vm3_proto(vm, pt);
+    if (ljm_encoder_trace(&vm->enc, T->traceno, (uint64_t)(uintptr_t)pt,
+                          (uint64_t)lj_debug_line(pt, pos)) == LJM_OK)
+      ljmi_set_add(&vm->traces, &vm->mem, T->traceno);
+  }
+  ljmi_vm3_key(c, LJM_SOURCE_TRACE, T->traceno);
+  return &c->place;
+}
+#endif
+
+static const ljmi_place *ljmi_vm3_walk(ljm_vm *vm, lua_State *L)
+{
+  ljmi_loc loc;
+  ljmi_frames it;
+  ljmi_vm_walk(vm, L, &loc, &it);
+  if (loc.source == LJM_SOURCE_LUA) {
+    ljmi_pcslot *c = &vm->pcs[((uintptr_t)it.pc >> 2) % LJMI_CACHE];
+    if (LJMI_LIKELY(c->pc == it.pc && c->pt == loc.pt)) return &c->place;
+    return ljmi_vm3_lua(vm, c, &it, loc.pt);
+  } else if (loc.source == LJM_SOURCE_C) {
+    uintptr_t key = (uintptr_t)loc.cf;
+    ljmi_keyslot *c = &vm->keys[(key >> 4) % LJMI_CACHE];
+    if (LJMI_LIKELY(c->key == key)) return &c->place;
+    return ljmi_vm3_cfunc(vm, c, loc.cf);
+  }
+  return &vm->internal;
+}
+
+/* The location of an event, defined in the stream if it is new. */
+static inline const ljmi_place *ljmi_vm3_place(ljm_vm *vm, lua_State *L)
+{
+#if LJ_HASJIT
+  GCtrace *T = ljmi_vm_trace(vm);
+  if (T) {
+    ljmi_keyslot *c = &vm->keys[T->traceno % LJMI_CACHE];
+    if (LJMI_LIKELY(c->key == T->traceno)) return &c->place;
+    return ljmi_vm3_trace(vm, c, T);
+  }
+#endif
+  if (ljmi_vm_internal(vm)) return &vm->internal;
+  return ljmi_vm3_walk(vm, L);
+}
+
+static inline void ljmi_vm3_event(ljm_vm *vm, const ljmi_place *w, void *p,
+                                  size_t osz, void *q, size_t nsz)
+{
+  uint64_t old = (uint64_t)(uintptr_t)p, addr = (uint64_t)(uintptr_t)q;
+  if (nsz == 0) {
+    if (p) (void)ljmi_encoder_event(&vm->enc, w, LJM_FMT_FREE, old, osz);
+  } else if (!p) {
+    (void)ljmi_encoder_event(&vm->enc, w, LJM_FMT_ALLOC, addr, nsz);
+  } else {
+    (void)ljmi_encoder_moved(&vm->enc, w, old, osz, addr, nsz);
+  }
+}
+
+/* Stands in the place of the host's allocator. */
+static void *ljmi_vm3_hook(void *ud, void *p, size_t osz, size_t nsz)
+{
+  ljm_vm *vm = (ljm_vm *)ud;
+  lua_State *L = vm->mp->L;
+  const ljmi_place *w;
+  void *q;
+  vm->mp->L = NULL;
+  w = ljmi_vm3_place(vm, L);
+  q = vm->allocf(vm->allocd, p, osz, nsz);
+  ljmi_vm3_event(vm, w, p, osz, q, nsz);
+  return q;
+}
+
+/* The same for callers outside of the VM. */
+static void *ljmi_vm3_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
+                              size_t osz, size_t nsz)
+{
+  const ljmi_place *w = ljmi_vm3_place(vm, NULL);
+  void *q = f(ud, p, osz, nsz);
+  ljmi_vm3_event(vm, w, p, osz, q, nsz);
+  return q;
+}
+
+/* -- Allocators for callers outside of the VM --------------------------- */
+
+/* A host sees its own `ud`, so what it gets for a function must know the VM:
+** one of a fixed number, each with a slot. Slots are kept until the VM is
+** closed, and pass calls through when nothing is recorded. */
+typedef struct ljmi_slot {
+  ljm_vm *vm;      /* NULL: free, but its function may still be called. */
+  lua_Alloc allocf;
+} ljmi_slot;
+
+#define LJMI_SLOTS 64
+static ljmi_slot ljmi_slots[LJMI_SLOTS];
+static ljm_vm *ljmi_running;  /* List of running recorders. */
+static pthread_mutex_t ljmi_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *ljmi_slot_call(ljmi_slot *s, void *ud, void *p, size_t osz,
+                            size_t nsz)
+{
+  ljm_vm *vm = s->vm;
+  if (vm && vm->running) return vm->foreign(vm, s->allocf, ud, p, osz, nsz);
+  return s->allocf(ud, p, osz, nsz);
+}
+
+#define LJMI_SLOT(n) \
+  static void *ljmi_slot_##n(void *ud, void *p, size_t osz, size_t nsz) \
+  { return ljmi_slot_call(&ljmi_slots[0##n], ud, p, osz, nsz); }
+#define LJMI_SLOTS8(_, n) \
+  _(n##0) _(n##1) _(n##2) _(n##3) _(n##4) _(n##5) _(n##6) _(n##7)
+#define LJMI_SLOTS64(_) \
+  LJMI_SLOTS8(_, 0) LJMI_SLOTS8(_, 1) LJMI_SLOTS8(_, 2) LJMI_SLOTS8(_, 3) \
+  LJMI_SLOTS8(_, 4) LJMI_SLOTS8(_, 5) LJMI_SLOTS8(_, 6) LJMI_SLOTS8(_, 7)
+LJMI_SLOTS64(LJMI_SLOT)
+#define LJMI_SLOTNAME(n) ljmi_slot_##n,
+static const lua_Alloc ljmi_slot_func[LJMI_SLOTS] = {
+  LJMI_SLOTS64(LJMI_SLOTNAME)
+};
+#undef LJMI_SLOT
+#undef LJMI_SLOTS8
+#undef LJMI_SLOTS64
+#undef LJMI_SLOTNAME
+
+static ljmi_slot *ljmi_slot_get(ljm_vm *vm)
+{
+  ljmi_slot *s, *found = NULL;
+  pthread_mutex_lock(&ljmi_lock);
+  for (s = ljmi_slots; s < ljmi_slots + LJMI_SLOTS; s++) {
+    if (s->vm == vm && s->allocf == vm->allocf) { found = s; break; }
+    if (!s->vm && (!found || (found->allocf && !s->allocf))) found = s;
+  }
+  if (found) {
+    found->allocf = vm->allocf;
+    found->vm = vm;
+  }
+  pthread_mutex_unlock(&ljmi_lock);
+  return found;
+}
+
+static void ljmi_slot_release(ljm_vm *vm)
+{
+  ljmi_slot *s;
+  pthread_mutex_lock(&ljmi_lock);
+  for (s = ljmi_slots; s < ljmi_slots + LJMI_SLOTS; s++)
+    if (s->vm == vm) s->vm = NULL;
+  pthread_mutex_unlock(&ljmi_lock);
+}
+
+/* Is our hook in the place of the host's allocator? */
+static int ljmi_vm_hooked(const ljm_vm *vm)
+{
+  return vm->running && vm->g->allocf == vm->hook && vm->g->allocd == vm;
+}
+
+static lua_Alloc ljmi_vm_getallocf(ljm_vm *vm, void **ud)
+{
+  if (!ljmi_vm_hooked(vm)) return NULL;
+  if (!vm->slot || vm->slot->allocf != vm->allocf)
+    vm->slot = ljmi_slot_get(vm);
+  if (ud) *ud = vm->allocd;
+  return vm->slot ? ljmi_slot_func[vm->slot - ljmi_slots] : vm->allocf;
+}
+
+/* The host sets what it got from us: no change. */
+static int ljmi_vm_setallocf(ljm_vm *vm, lua_Alloc f, void *ud)
+{
+  return ljmi_vm_hooked(vm) && vm->slot && ud == vm->allocd &&
+         f == ljmi_slot_func[vm->slot - ljmi_slots];
+}
+
+/* -- Starting and ending a recording ------------------------------------ */
+
+static ljm_vm *ljmi_vm_of(lua_State *L)
+{
+  return L ? G2MP(G(L))->rec : NULL;
+}
+
+/* Running in this process? A child after fork inherits the state, not the
+** recording: its first call here ends it without a word. */
+static int ljmi_vm_live(ljm_vm *vm)
+{
+  return vm && vm->running && vm->pid == (long)getpid();
+}
+
+static void ljmi_vm_link(ljm_vm *vm)
+{
+  pthread_mutex_lock(&ljmi_lock);
+  vm->prev = NULL;
+  vm->next = ljmi_running;
+  if (ljmi_running) ljmi_running->prev = vm;
+  ljmi_running = vm;
+  pthread_mutex_unlock(&ljmi_lock);
+}
+
+static void ljmi_vm_unlink(ljm_vm *vm)
+{
+  pthread_mutex_lock(&ljmi_lock);
+  if (vm->prev) vm->prev->next = vm->next; else ljmi_running = vm->next;
+  if (vm->next) vm->next->prev = vm->prev;
+  pthread_mutex_unlock(&ljmi_lock);
+}
+
+/* Put the host's allocator back, unless it has set another one. */
+static void ljmi_vm_detach(ljm_vm *vm)
+{
+  vm->replaced = !ljmi_vm_hooked(vm);
+  if (!vm->replaced) {
+    vm->g->allocf = vm->allocf;
+    vm->g->allocd = vm->allocd;
+  }
+  vm->running = 0;
+}
+
+static void ljmi_vm_clear(ljm_vm *vm)
+{
+  ljmi_set_free(&vm->protos, &vm->mem);
+  ljmi_set_free(&vm->cfuncs, &vm->mem);
+  ljmi_set_free(&vm->traces, &vm->mem);
+  memset(vm->pcs, 0, sizeof(vm->pcs));
+  memset(vm->keys, 0, sizeof(vm->keys));
+}
+
+/* End a recording. In a child after fork nothing is written. */
+static ljm_status ljmi_vm_finish(ljm_vm *vm, ljm_reason reason)
+{
+  int saved = errno, child = !ljmi_vm_live(vm);
+  ljm_status st = LJM_OK;
+  if (vm->enc.out.busy) return LJM_E_RUNNING;
+  ljmi_vm_detach(vm);
+  ljmi_vm_unlink(vm);
+  if (!child) st = ljm_encoder_finish(&vm->enc);
+  vm->result.reason = vm->replaced ? LJM_REASON_REPLACED : reason;
+  vm->result.error = vm->enc.out.error;
+  vm->result.written = vm->enc.out.written;
+  vm->result.dropped = vm->enc.dropped;
+  if (st != LJM_OK) vm->result.reason = LJM_REASON_SINK;
+  ljm_encoder_free(&vm->enc);
+  ljmi_vm_clear(vm);
+  errno = saved;
+  return st;
+}
+
+static ptrdiff_t ljmi_vm_write(void *user, const void *data, size_t size)
+{
+  ljm_vm *vm = (ljm_vm *)user;
+  if (vm->pid != (long)getpid()) return -ECANCELED;  /* After fork. */
+  vm->thread = pthread_self();
+  return vm->sink.write(vm->sink.user, data, size);
+}
+
+static int ljmi_vm_closesink(void *user)
+{
+  ljm_vm *vm = (ljm_vm *)user;
+  return vm->sink.close ? vm->sink.close(vm->sink.user) : 0;
+}
+
+/* The recorder of L's VM, made if there is none, ready for a start. */
+static ljm_status ljmi_vm_prepare(lua_State *L, const ljm_options *opts,
+                                  ljm_vm **res)
+{
+  ljm_vm *vm = ljmi_vm_of(L);
+  ljm_memory mem;
+  if (!L) return LJM_E_ARG;
+  if (ljmi_vm_live(vm)) return LJM_E_RUNNING;
+  if (opts && opts->format != 0 && opts->format != 3) return LJM_E_ARG;
+  if (ljmi_memory_init(&mem, opts ? &opts->encoder.alloc : NULL,
+                       UINT64_MAX) != LJM_OK)
+    return LJM_E_ARG;
+  if (!vm) {
+    vm = (ljm_vm *)malloc(sizeof(ljm_vm));
+    if (!vm) return LJM_E_NOMEM;
+    memset(vm, 0, sizeof(ljm_vm));
+    vm->g = G(L);
+    vm->mp = G2MP(vm->g);
+    vm->mp->rec = vm;
+  } else if (vm->running) {  /* Inherited from the parent process. */
+    (void)ljmi_vm_finish(vm, LJM_REASON_STOPPED);
+  }
+  vm->mem = mem;
+  vm->pid = (long)getpid();
+  vm->thread = pthread_self();
+  memset(&vm->result, 0, sizeof(vm->result));
+  *res = vm;
+  return LJM_OK;
+}
+
+/* Open the stream and go. */
+static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *opts,
+                                ljm_error *err)
+{
+  ljm_where internal = {LJM_SOURCE_INTERNAL, 0, 0};
+  ljm_sink sink;
+  ljm_status st;
+  sink.write = ljmi_vm_write;
+  sink.close = NULL;
+  sink.user = vm;
+  st = ljm_encoder_init(&vm->enc, &sink, opts ? &opts->encoder : NULL);
+  if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
+  (void)ljm_encoder_open(&vm->enc);
+  st = ljm_encoder_flush(&vm->enc);
+  if (st != LJM_OK) {
+    if (err) *err = vm->enc.out.error;
+    ljm_encoder_free(&vm->enc);
+    return st;
+  }
+  vm->enc.out.sink.close = ljmi_vm_closesink;
+  ljmi_place_set(&vm->internal, &internal);
+  vm->hook = ljmi_vm3_hook;
+  vm->foreign = ljmi_vm3_foreign;
+  vm->allocf = vm->g->allocf;
+  vm->allocd = vm->g->allocd;
+  vm->mp->L = NULL;
+  vm->g->allocf = vm->hook;
+  vm->g->allocd = vm;
+  vm->running = 1;
+  ljmi_vm_link(vm);
+  return LJM_OK;
+}
+
+/* -- Hooks of lj_memprof.c ---------------------------------------------- */
+
+static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
+{
+  size_t i;
+  if (!vm->running) return;
+  ljmi_set_remove(&vm->protos, (uint64_t)(uintptr_t)pt);
+  for (i = 0; i < LJMI_CACHE; i++)
+    if (vm->pcs[i].pt == pt) vm->pcs[i].pc = NULL;
+}
+
+static void ljmi_vm_libs(ljm_vm *vm)
+{
+  size_t i;
+  if (!vm->running) return;
+  ljmi_set_free(&vm->cfuncs, &vm->mem);
+  for (i = 0; i < LJMI_CACHE; i++) vm->keys[i].key = 0;
+}
+
+#if LJ_HASJIT
+static void ljmi_vm_newtrace(ljm_vm *vm, GCtrace *T)
+{
+  if (!vm->running) return;
+  ljmi_set_remove(&vm->traces, T->traceno);
+  vm->keys[T->traceno % LJMI_CACHE].key = 0;
+}
+
+static void ljmi_vm_freetrace(ljm_vm *vm, GCtrace *T)
+{
+  (void)vm; (void)T;
+}
+#endif
+
+static void ljmi_vm_exit(ljm_vm *vm)
+{
+  if (vm->running) (void)ljmi_vm_finish(vm, LJM_REASON_EXIT);
+}
+
+static void ljmi_vm_close(ljm_vm *vm)
+{
+  if (vm->running) (void)ljmi_vm_finish(vm, LJM_REASON_CLOSED);
+  ljmi_slot_release(vm);
+  vm->mp->rec = NULL;
+  free(vm);
+}
+
+#if defined(__GNUC__)
+/* The process exits (or unloads the library): what this thread records ends
+** well. What other threads record may be in the middle of an event. */
+__attribute__((destructor)) static void ljmi_vm_atexit(void)
+{
+  ljm_vm *vm;
+  do {
+    pthread_mutex_lock(&ljmi_lock);
+    for (vm = ljmi_running; vm; vm = vm->next)
+      if (ljmi_vm_live(vm) && !vm->enc.out.busy &&
+          pthread_equal(vm->thread, pthread_self()))
+        break;
+    pthread_mutex_unlock(&ljmi_lock);
+    if (vm) ljmi_vm_exit(vm);
+  } while (vm);
+}
+#endif
+
+#endif /* LJM_LUAJIT */
+
 /* -- Entry points ------------------------------------------------------- */
+
+#ifdef LJM_LUAJIT
+
+LJM_API ljm_status ljm_recorder_start(struct lua_State *L,
+                                      const ljm_sink *sink,
+                                      const ljm_options *opts,
+                                      ljm_error *err)
+{
+  int saved = errno;
+  ljm_vm *vm = NULL;
+  ljm_status st;
+  if (err) memset(err, 0, sizeof(*err));
+  if (!sink || !sink->write) return ljmi_fail(err, LJM_E_ARG, 0, 0);
+  st = ljmi_vm_prepare(L, opts, &vm);
+  if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
+  vm->sink = *sink;
+  st = ljmi_vm_begin(vm, opts, err);
+  errno = saved;
+  return st;
+}
+
+LJM_API ljm_status ljm_recorder_start_file(struct lua_State *L,
+                                           const char *path,
+                                           const ljm_options *opts,
+                                           ljm_error *err)
+{
+  int saved = errno;
+  ljm_vm *vm = NULL;
+  ljm_status st;
+  if (err) memset(err, 0, sizeof(*err));
+  st = ljmi_vm_prepare(L, opts, &vm);
+  if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
+  st = ljm_file_open(&vm->file, &vm->sink, path,
+                     opts ? &opts->encoder.alloc : NULL, err);
+  if (st == LJM_OK) {
+    st = ljmi_vm_begin(vm, opts, err);
+    if (st != LJM_OK) (void)vm->sink.close(vm->sink.user);
+  }
+  errno = saved;
+  return st;
+}
+
+LJM_API ljm_status ljm_recorder_stop(struct lua_State *L, ljm_result *res)
+{
+  ljm_vm *vm = ljmi_vm_of(L);
+  ljm_status st;
+  if (res) memset(res, 0, sizeof(*res));
+  if (!L) return LJM_E_ARG;
+  if (!ljmi_vm_live(vm)) return LJM_E_NOTRUNNING;
+  st = ljmi_vm_finish(vm, LJM_REASON_STOPPED);
+  if (res) *res = vm->result;
+  return st;
+}
+
+LJM_API int ljm_recorder_running(struct lua_State *L)
+{
+  return ljmi_vm_live(ljmi_vm_of(L));
+}
+
+LJM_API ljm_status ljm_recorder_flush(struct lua_State *L)
+{
+  ljm_vm *vm = ljmi_vm_of(L);
+  if (!L) return LJM_E_ARG;
+  if (!ljmi_vm_live(vm)) return LJM_E_NOTRUNNING;
+  return ljm_encoder_flush(&vm->enc);
+}
+
+#endif /* LJM_LUAJIT */
 
 #endif /* LJM_IMPLEMENTATION */
 

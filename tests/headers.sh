@@ -158,6 +158,7 @@ macros()
       fail "$h.h: macros documented (<) and asked for (>) differ"
     while read -r m; do
       case $m in
+        LJM_LUAJIT) continue ;; # Needs LuaJIT's own headers.
         *_API) def="$m=extern" ;;
         *_ASSERT) def="$m(x)=((void)(x))" ;;
         *) def=$m ;;

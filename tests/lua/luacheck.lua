@@ -1,0 +1,12 @@
+-- A real program: luacheck over its own modules.
+local base = package.searchpath("luacheck.main", package.path):match("(.*)/")
+local real_exit = os.exit
+arg = { [0] = "luacheck", "--quiet", "--no-cache", "--no-config",
+        base .. "/lexer.lua", base .. "/parser.lua", base .. "/utils.lua" }
+os.exit = function() error("exit", 0) end
+io.stdout:setvbuf("full")
+assert(misc.memprof.start("unused"))
+local ok, err = pcall(require, "luacheck.main")
+assert(misc.memprof.stop())
+os.exit = real_exit
+assert(ok or err == "exit", err)
