@@ -5546,7 +5546,7 @@ static uint32_t ljmi_sites_sunk(const MemprofSites *s, IRRef ref)
 
 #endif
 
-/* -- Recorder of a VM --------------------------------------------------- */
+/* Recorder of a VM. */
 
 /* Kinds of what a stream has defined so far. */
 enum { LJMI_DEF_PROTO, LJMI_DEF_CFUNC, LJMI_DEF_TRACE };
@@ -5667,7 +5667,7 @@ typedef struct ljm_vm {
   ljmi_keyslot keys[LJMI_CACHE];  /* C functions and traces. */
 } ljm_vm;
 
-/* -- Where an allocation comes from ------------------------------------- */
+/* Where an allocation comes from. */
 
 /* The thread that runs: the one noted or the current one. Its C frame is the
 ** inner one of the two. NULL: no Lua code runs at all. */
@@ -5735,7 +5735,7 @@ static int ljmi_vm_internal(const ljm_vm *vm)
   }
 }
 
-/* -- Format 3 ----------------------------------------------------------- */
+/* Format 3. */
 
 static void ljmi_vm3_proto(ljm_vm *vm, GCproto *pt)
 {
@@ -5871,7 +5871,7 @@ static void *ljmi_vm3_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
   return q;
 }
 
-/* -- Allocators for callers outside of the VM --------------------------- */
+/* Allocators for callers outside of the VM. */
 
 /* A host sees its own `ud`, so what it gets for a function must know the VM:
 ** one of a fixed number, each with a slot. Slots are kept until the VM is
@@ -5959,7 +5959,7 @@ static int ljmi_vm_setallocf(ljm_vm *vm, lua_Alloc f, void *ud)
          f == ljmi_slot_func[vm->slot - ljmi_slots];
 }
 
-/* -- Starting and ending a recording ------------------------------------ */
+/* Starting and ending a recording. */
 
 static ljm_vm *ljmi_vm_of(lua_State *L)
 {
@@ -6016,14 +6016,14 @@ static ljm_status ljmi_vm_finish(ljm_vm *vm, ljm_reason reason)
 {
   int saved = errno, child = !ljmi_vm_live(vm);
   ljm_status st = LJM_OK;
-  if (vm->enc.out.busy) return LJM_E_RUNNING;
+  if (vm->enc.b.out.busy) return LJM_E_RUNNING;
   ljmi_vm_detach(vm);
   ljmi_vm_unlink(vm);
   if (!child) st = ljm_encoder_finish(&vm->enc);
   vm->result.reason = vm->replaced ? LJM_REASON_REPLACED : reason;
-  vm->result.error = vm->enc.out.error;
-  vm->result.written = vm->enc.out.written;
-  vm->result.dropped = vm->enc.dropped;
+  vm->result.error = vm->enc.b.out.error;
+  vm->result.written = vm->enc.b.out.written;
+  vm->result.dropped = vm->enc.b.dropped;
   if (st != LJM_OK) vm->result.reason = LJM_REASON_SINK;
   ljm_encoder_free(&vm->enc);
   ljmi_vm_clear(vm);
@@ -6090,11 +6090,11 @@ static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *opts,
   (void)ljm_encoder_open(&vm->enc);
   st = ljm_encoder_flush(&vm->enc);
   if (st != LJM_OK) {
-    if (err) *err = vm->enc.out.error;
+    if (err) *err = vm->enc.b.out.error;
     ljm_encoder_free(&vm->enc);
     return st;
   }
-  vm->enc.out.sink.close = ljmi_vm_closesink;
+  vm->enc.b.out.sink.close = ljmi_vm_closesink;
   ljmi_place_set(&vm->internal, &internal);
   vm->hook = ljmi_vm3_hook;
   vm->foreign = ljmi_vm3_foreign;
@@ -6108,7 +6108,7 @@ static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *opts,
   return LJM_OK;
 }
 
-/* -- Hooks of lj_memprof.c ---------------------------------------------- */
+/* Hooks of lj_memprof.c. */
 
 static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
 {
@@ -6163,7 +6163,7 @@ __attribute__((destructor)) static void ljmi_vm_atexit(void)
   do {
     pthread_mutex_lock(&ljmi_lock);
     for (vm = ljmi_running; vm; vm = vm->next)
-      if (ljmi_vm_live(vm) && !vm->enc.out.busy &&
+      if (ljmi_vm_live(vm) && !vm->enc.b.out.busy &&
           pthread_equal(vm->thread, pthread_self()))
         break;
     pthread_mutex_unlock(&ljmi_lock);
