@@ -412,10 +412,13 @@ static inline void ljt_revent4(ljt_reader *r, ljt_bytes *text, ljt_last4 *l)
   ljt_text(text, "\n");
 }
 
-/* The records of a payload. A fault in it is LJT_BAD. */
-static inline void ljt_rpayload(ljt_reader *r, ljt_bytes *text, unsigned kind)
+/* The records of a payload; how many count as events. A fault in it is
+** LJT_BAD. */
+static inline uint64_t ljt_rpayload(ljt_reader *r, ljt_bytes *text,
+                                    unsigned kind)
 {
   ljt_last4 l;
+  uint64_t count = 0;
   uint64_t last[9] = {0}, address = 0;
   memset(&l, 0, sizeof(l));
   while (r->at < r->size && r->status == LJT_CLEAN) {
@@ -428,7 +431,10 @@ static inline void ljt_rpayload(ljt_reader *r, ljt_bytes *text, unsigned kind)
       ljt_text(text, "\n");
       break;
     case 2: ljt_rdef(r, text, last); break;
-    case 3: ljt_revent4(r, text, &l); break;
+    case 3:
+      count += (r->data[r->at] & 3) != 3 || r->data[r->at] >> 2 < 2;
+      ljt_revent4(r, text, &l);
+      break;
     case 4:
       ljt_text(text, "live %u", ljt_rb(r));
       address += ljt_rz(r);
@@ -444,6 +450,7 @@ static inline void ljt_rpayload(ljt_reader *r, ljt_bytes *text, unsigned kind)
     if (r->status != LJT_CLEAN) text->size = line;
   }
   if (r->status == LJT_CUT) r->status = LJT_BAD;
+  return count;
 }
 
 /* What the blocks of a stream came to. */
@@ -480,7 +487,8 @@ static inline void ljt_rblock(ljt_reader *r, ljt_bytes *text,
   in.size = (size_t)size;
   head.at = at + 24;
   if (ljt_rle(&head, 4) != ljt_crc32c(in.data, in.size)) ljt_rbad(r);
-  ljt_rpayload(&in, text, kind);
+  head.at = at + 16;
+  if (ljt_rpayload(&in, text, kind) != ljt_rle(&head, 4)) ljt_rbad(r);
   if (in.status != LJT_CLEAN) r->status = in.status;
   if (flags & 1) {
     text->size = line;

@@ -186,6 +186,45 @@ static void records(void)
   }
 }
 
+/* Each width of site, address and size at its edges, against the slow
+** encoder's bytes. */
+static void widths(void)
+{
+  static const uint64_t edges[] = {
+    0, 1, 2, 254, 255, 256, 257, 65534, 65535, 65536, 65537, 16777213,
+    16777214, 16777215, 16777216, 16777217, UINT64_MAX / 8, UINT64_MAX - 9
+  };
+  const size_t n = sizeof(edges) / sizeof(edges[0]);
+  ljm_encoder_options o = fixed_options();
+  ljt_sink s;
+  ljm_sink sink = ljt_sink_make(&s);
+  ljm_encoder4 e;
+  ljt_bytes want = {NULL, 0, 0};
+  ljt_last4 last;
+  size_t i, k;
+  unsigned op;
+  uint64_t address = 0;
+  memset(&last, 0, sizeof(last));
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
+  for (i = 0; i < n * 2; i++) {
+    for (k = 0; k < n; k++) {
+      uint64_t z = edges[i / 2], d = (z & 1 ? ~(z >> 1) : z >> 1) * 8;
+      uint32_t site = (uint32_t)edges[k] & 16777215;
+      address += d + (i & 1 ? 0 : k == 3);
+      for (op = 0; op < 3; op++)
+        ljt_event4(&want, &last, op, site, address, edges[k], address + d, z);
+      (void)ljmi_encoder4_alloc(&e, site, address, edges[k]);
+      (void)ljmi_encoder4_free(&e, site, address, edges[k]);
+      (void)ljmi_encoder4_moved(&e, site, address, edges[k], address + d, z);
+    }
+  }
+  LJT_EQ(s.calls, 0);
+  LJT_MEM(e.b.buf, (size_t)(e.b.p - e.b.buf), want.data, want.size);
+  ljm_encoder4_free(&e);
+  ljt_bytes_free(&want);
+  ljt_sink_free(&s);
+}
+
 static void totals(void)
 {
   ljm_encoder_options o = fixed_options();
@@ -217,6 +256,7 @@ int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
   LJT_CASE(records);
+  LJT_CASE(widths);
   LJT_CASE(totals);
   return ljt_end();
 }
