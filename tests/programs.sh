@@ -36,7 +36,7 @@ for f in *.c *.lua; do
         if [ -z "$luajit" ]; then left=$((left + 1)); continue; fi
         prefix=$(dirname "$(dirname "$luajit")")
         flags+=(-I "$prefix/include/luajit-2.1")
-        libs=("$prefix/lib/libluajit-5.1.a" -Wl,-E -lm -ldl)
+        libs=("$prefix/lib/libluajit-5.1.a" -rdynamic -lm -ldl)
       fi
       gcc "${flags[@]}" "$f" -o program "${libs[@]}" && ./program ||
         { cat -n "$f"; echo "FAIL $f"; exit 1; } ;;
