@@ -2,6 +2,34 @@
 ** ljparse.h - 0.1.0 - reads LuaJIT memory profiler streams, aggregates and
 ** reports. SPDX-License-Identifier: MIT
 **
+**   #define LJP_IMPLEMENTATION
+**   #include "ljparse.h"
+**   #include <stdio.h>
+**   static int put(void *f, const void *p, size_t n)
+**   { return fwrite(p, 1, n, (FILE *)f) == n ? 0 : -1; }
+**   int main(void)
+**   {
+**     static char buf[65536];
+**     ljp_profile *prof;
+**     size_t n;
+**     if (ljp_profile_new(&prof, NULL) != LJP_OK) return 1;
+**     while ((n = fread(buf, 1, sizeof(buf), stdin)) != 0)
+**       if (ljp_profile_feed(prof, buf, n) > LJP_MORE) break;
+**     ljp_profile_finish(prof);
+**     ljp_profile_report(prof, LJP_TEXT, NULL, put, stdout);
+**     ljp_profile_free(prof);
+**     return 0;
+**   }
+**
+** Any bytes are safe input: cut, damaged or hostile streams end in a status
+** with a byte offset, and what came before stays usable. No call reads or
+** writes outside its buffers, recurses by input, takes more than O(n log n)
+** or exceeds the limits set. Objects share nothing: one thread at a time may
+** use an object, different threads may use different ones. Nothing here may
+** be called from a signal handler. All calls that take input may allocate,
+** reports too; nothing prints or exits. Not promised: that a stream tells the
+** truth.
+**
 ** -- Macros (define them before the include) ---------------------------------
 ** name                 default    effect
 ** LJP_IMPLEMENTATION   undefined  this unit gets the function bodies
@@ -29,7 +57,9 @@
 #define LJP_VERSION_STRING "0.1.0"
 
 #ifndef LJP_API
-#ifdef LJP_STATIC
+#if defined(LJP_STATIC) && defined(__GNUC__)
+#define LJP_API static __attribute__((__unused__))
+#elif defined(LJP_STATIC)
 #define LJP_API static
 #elif defined(__cplusplus)
 #define LJP_API extern "C"
@@ -40,6 +70,446 @@
 
 /* -- Status codes ------------------------------------------------------- */
 
+/* Values are fixed once released. Above LJP_MORE all are errors. */
+typedef enum ljp_status {
+  LJP_OK = 0,
+  LJP_END = 1,             /* The stream's end was read: all is complete. */
+  LJP_MORE = 2,            /* All bytes taken, the end is still to come. */
+  LJP_E_ARG = 3,           /* An argument breaks the documented rules. */
+  LJP_E_NOMEM = 4,         /* The allocator failed. */
+  LJP_E_IO = 5,            /* The write callback failed. */
+  LJP_E_LIMIT = 6,         /* A configured limit was reached. */
+  LJP_E_MALFORMED = 7,     /* The input breaks its format. */
+  LJP_E_UNSUPPORTED = 8,   /* A format version that is not known. */
+  LJP_E_TRUNCATED = 9      /* The input ended before the stream did. */
+} ljp_status;
+
+/* Static English text of a status, "unknown status" for other values. */
+LJP_API const char *ljp_status_text(ljp_status status);
+
+/* -- Allocator, limits and errors --------------------------------------- */
+
+/* Memory functions of one object. All NULL: malloc family; partly filled is
+** LJP_E_ARG. `size` is in bytes and never 0; `old_size` is what was asked. */
+typedef struct ljp_allocator {
+  void *(*alloc)(void *user, size_t size);
+  void *(*realloc)(void *user, void *p, size_t old_size, size_t size);
+  void (*free)(void *user, void *p, size_t size);
+  void *user;
+} ljp_allocator;
+
+/* State of an allocator over a caller's buffer. Its fields are private. */
+typedef struct ljp_arena {
+  unsigned char *base;
+  size_t size, used, last;
+} ljp_arena;
+
+/* Makes *a hand out memory from the `size` bytes at `buf` (any alignment)
+** and nothing else. Freed blocks are reused only when they lie last, so it
+** suits objects that live as long as the buffer. `arena` and `buf` must
+** outlive all objects that use *a; one thread at a time. */
+LJP_API void ljp_arena_init(ljp_arena *arena, void *buf, size_t size,
+                            ljp_allocator *a);
+
+#define LJP_UNLIMITED UINT64_MAX
+
+/* Limits of one object. 0 is the default that stands behind each. */
+typedef struct ljp_limits {
+  uint64_t memory;      /* Bytes held at once: 4 GiB (1 GiB on 32 bit). */
+  uint64_t string;      /* Bytes of one string: 16 MiB. */
+  uint64_t hold;        /* Bytes held back to tell a layout: 256 MiB. */
+  uint64_t records;     /* Events and definitions: 2^40. */
+  uint64_t symbols;     /* Distinct symbols: 16 Mi. */
+  uint64_t sites;       /* Distinct locations, stacks: 8 Mi. */
+  uint64_t live;        /* Blocks live at once: 256 Mi. */
+} ljp_limits;
+
+/* Which limit LJP_E_LIMIT means. */
+typedef enum ljp_limit {
+  LJP_LIMIT_NONE, LJP_LIMIT_MEMORY, LJP_LIMIT_STRING, LJP_LIMIT_HOLD,
+  LJP_LIMIT_RECORDS, LJP_LIMIT_SYMBOLS, LJP_LIMIT_SITES, LJP_LIMIT_LIVE
+} ljp_limit;
+
+/* Part of a stream. */
+typedef enum ljp_section {
+  LJP_SECTION_NONE, LJP_SECTION_SYMBOL_HEADER, LJP_SECTION_SYMBOLS,
+  LJP_SECTION_EVENT_HEADER, LJP_SECTION_EVENTS, LJP_SECTION_AFTER_END,
+  LJP_SECTION_BLOCKS
+} ljp_section;
+
+/* What went wrong, first error of an object; status LJP_OK: nothing yet. */
+typedef struct ljp_error {
+  ljp_status status;
+  ljp_section section;
+  ljp_limit limit;        /* Of LJP_E_LIMIT. */
+  unsigned version;       /* Of LJP_E_UNSUPPORTED. */
+  uint64_t off;           /* Byte of the fault from the stream's start; of
+                          ** LJP_E_TRUNCATED: number of bytes there were. */
+  uint64_t record_off;    /* Where the record at fault begins. */
+} ljp_error;
+
+/* Writes a line of English about *e, without newline, NUL-terminated and cut
+** to fit, to the `size` bytes at `buf`. Returns buf. */
+LJP_API char *ljp_error_text(const ljp_error *e, char *buf, size_t size);
+
+/* How traces are laid out in streams of LJS 2 with LJM 3. */
+typedef enum ljp_trace_layout {
+  LJP_TRACE_AUTO,          /* Told from the data. */
+  LJP_TRACE_WITH_ADDR,     /* Machine-code address after the number. */
+  LJP_TRACE_WITHOUT_ADDR
+} ljp_trace_layout;
+
+/* What an aggregate computes. */
+typedef enum ljp_model {
+  LJP_MODEL_TRUE,          /* Right answers: for all reports but `classic`. */
+  LJP_MODEL_CLASSIC        /* The peer's sums, for LJP_CLASSIC only. */
+} ljp_model;
+
+/* Options of all objects; all zero is the default. */
+typedef struct ljp_options {
+  ljp_allocator allocator;
+  ljp_limits limits;
+  ljp_trace_layout trace_layout;
+  ljp_model model;
+} ljp_options;
+
+/* -- AVL tree ----------------------------------------------------------- */
+
+/* A map from 64-bit keys to 64-bit values, ordered by key. Nodes take 24
+** bytes each and lie in chunks that never move; nothing recurses. Insert,
+** remove and each lookup take O(log n). */
+typedef struct ljp_avl ljp_avl;
+
+/* Makes an empty tree in *out. `options` may be NULL; of its limits, memory
+** counts. LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. Free it with
+** ljp_avl_free. */
+LJP_API ljp_status ljp_avl_new(ljp_avl **out, const ljp_options *options);
+
+/* Frees a tree; NULL is allowed. */
+LJP_API void ljp_avl_free(ljp_avl *t);
+
+/* Number of keys. */
+LJP_API size_t ljp_avl_count(const ljp_avl *t);
+
+/* Sets key to value. If the key was there, *old gets what it stood for and
+** *had 1; else *had gets 0. Both may be NULL. LJP_OK, LJP_E_NOMEM,
+** LJP_E_LIMIT; an error changes nothing. */
+LJP_API ljp_status ljp_avl_insert(ljp_avl *t, uint64_t key, uint64_t value,
+                                  uint64_t *old, int *had);
+
+/* Looks for exactly `key`. Returns 1 and sets *value (may be NULL), or 0. */
+LJP_API int ljp_avl_find(const ljp_avl *t, uint64_t key, uint64_t *value);
+
+/* Looks for the greatest key <= `key`. Returns 1 and sets *found and *value
+** (each may be NULL), or 0. */
+LJP_API int ljp_avl_floor(const ljp_avl *t, uint64_t key, uint64_t *found,
+                          uint64_t *value);
+
+/* Removes `key`. Returns 1 and sets *value (may be NULL), or 0. */
+LJP_API int ljp_avl_remove(ljp_avl *t, uint64_t key, uint64_t *value);
+
+/* Calls fn for each key in ascending order until it returns not 0, which is
+** then returned; else 0. fn must not change the tree. O(n). */
+LJP_API int ljp_avl_walk(const ljp_avl *t,
+                         int (*fn)(void *user, uint64_t key, uint64_t value),
+                         void *user);
+
+/* Checks order, balance and count. Returns 1 if all hold. O(n). */
+LJP_API int ljp_avl_validate(const ljp_avl *t);
+
+/* Height in nodes: 0 for an empty tree. O(log n). */
+LJP_API unsigned ljp_avl_height(const ljp_avl *t);
+
+/* -- Decoder ------------------------------------------------------------ */
+
+/* Kind of an event. */
+typedef enum ljp_event_kind {
+  LJP_EVENT_ALLOC = 1,
+  LJP_EVENT_FREE = 2,
+  LJP_EVENT_REALLOC = 3,
+  LJP_EVENT_FAILED_ALLOC = 4,     /* Format 4; else an alloc to address 0. */
+  LJP_EVENT_FAILED_REALLOC = 5    /* Format 4; else a realloc to address 0. */
+} ljp_event_kind;
+
+/* Where an event came from. */
+typedef enum ljp_source {
+  LJP_SOURCE_INTERNAL = 1,  /* The VM itself. */
+  LJP_SOURCE_LUA = 2,       /* id: prototype's address; line. */
+  LJP_SOURCE_C = 3,         /* id: function's address. */
+  LJP_SOURCE_TRACE = 4,     /* id: trace number; line: machine code address. */
+  LJP_SOURCE_SITE = 5       /* id: site of format 4. */
+} ljp_source;
+
+/* One event, as the stream has it. */
+typedef struct ljp_event {
+  uint8_t kind;           /* ljp_event_kind */
+  uint8_t source;         /* ljp_source */
+  uint16_t reserved;
+  uint32_t reserved2;
+  uint64_t off;           /* Offset of its record in the stream. */
+  uint64_t id;            /* By source, see there. */
+  uint64_t line;
+  uint64_t addr;          /* New address (alloc, realloc). */
+  uint64_t size;          /* New size in bytes. */
+  uint64_t old_addr;      /* Old address (free, realloc). */
+  uint64_t old_size;
+  uint64_t weight;        /* Bytes that a sample stands for; 0: exact. */
+} ljp_event;
+
+/* Kind of a record that is no event. */
+typedef enum ljp_record_kind {
+  LJP_RECORD_VERSIONS = 1,  /* id: LJS version; size: LJM version. */
+  LJP_RECORD_PROTO = 2,     /* id: address; name: chunk; line: first line. */
+  LJP_RECORD_CSYM = 3,      /* id: address; name; size: 0 if not known. */
+  LJP_RECORD_TRACE = 4,     /* id: number; addr: prototype; line: start;
+                            ** mcode: machine code address or 0. */
+  LJP_RECORD_STRAY = 5      /* The CSYM before was a stray record. */
+} ljp_record_kind;
+
+/* A definition, remark or mark. `name` is not NUL-terminated and valid only
+** during the call. */
+typedef struct ljp_record {
+  ljp_record_kind kind;
+  uint64_t off;
+  uint64_t id, addr, line, size, mcode;
+  const char *name;
+  size_t name_size;
+} ljp_record;
+
+/* What a decoder calls, in stream order. Each may be NULL. A status other
+** than LJP_OK stops the decoder with that status. on_events gets 1..n events
+** at once; it may set *failed to the index of the one that it refuses. */
+typedef struct ljp_handler {
+  ljp_status (*on_events)(void *user, const ljp_event *events, size_t count,
+                          size_t *failed);
+  ljp_status (*on_record)(void *user, const ljp_record *record);
+  void *user;
+} ljp_handler;
+
+typedef struct ljp_decoder ljp_decoder;
+
+/* Makes a decoder in *out that calls *handler, which is copied. `options`
+** may be NULL. LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. */
+LJP_API ljp_status ljp_decoder_new(ljp_decoder **out,
+                                   const ljp_handler *handler,
+                                   const ljp_options *options);
+
+/* Takes the next `size` bytes, all of them; unfinished records are kept
+** inside. LJP_MORE; LJP_END once the end was read; an error, which sticks.
+** What was decoded before an error has reached the handler. */
+LJP_API ljp_status ljp_decoder_feed(ljp_decoder *d, const void *data,
+                                    size_t size);
+
+/* Says that no more bytes come. LJP_END, LJP_E_TRUNCATED or the error that
+** stuck. */
+LJP_API ljp_status ljp_decoder_finish(ljp_decoder *d);
+
+/* The error, status LJP_OK if there is none; valid while d lives. */
+LJP_API const ljp_error *ljp_decoder_error(const ljp_decoder *d);
+
+/* Bytes taken so far. */
+LJP_API uint64_t ljp_decoder_offset(const ljp_decoder *d);
+
+LJP_API void ljp_decoder_free(ljp_decoder *d);
+
+/* -- Symbols ------------------------------------------------------------ */
+
+/* Names of addresses and traces as the stream has defined them so far: a
+** number that is defined again means something else from then on. Resolve at
+** an event's time and keep the label; labels never change. */
+typedef struct ljp_symbols ljp_symbols;
+
+/* Kind of a label or of the place where a trace started. */
+typedef enum ljp_label_kind {
+  LJP_LABEL_NONE = 0,
+  LJP_LABEL_INTERNAL = 1,      /* INTERNAL */
+  LJP_LABEL_LUA = 2,           /* name: chunk; value: line */
+  LJP_LABEL_CSYM = 3,          /* name; value: the symbol's address */
+  LJP_LABEL_NEAR = 4,          /* name; value: offset from it; not certain */
+  LJP_LABEL_CFUNC = 5,         /* value: address */
+  LJP_LABEL_LFUNC = 6,         /* value: prototype's address; line: line */
+  LJP_LABEL_UNKNOWN_TRACE = 7, /* a number that is no trace's */
+  LJP_LABEL_SITE = 8           /* value: site of format 4 */
+} ljp_label_kind;
+
+/* A place by name. Plain data; `name` is an index for ljp_symbols_string. */
+typedef struct ljp_label {
+  uint8_t kind;                /* ljp_label_kind; of a trace: its start's */
+  uint8_t trace_kind;          /* 0 no trace, 1 a trace, 2 with mcode */
+  uint16_t reserved;
+  uint32_t name;               /* 0: none */
+  uint64_t value, line;
+  uint64_t trace, mcode;       /* trace number, machine code address */
+} ljp_label;
+
+/* Makes an empty table in *out. `options` may be NULL. LJP_OK, LJP_E_ARG,
+** LJP_E_NOMEM, LJP_E_LIMIT. */
+LJP_API ljp_status ljp_symbols_new(ljp_symbols **out,
+                                   const ljp_options *options);
+LJP_API void ljp_symbols_free(ljp_symbols *s);
+
+/* Takes a definition (other kinds of records are ignored). LJP_OK,
+** LJP_E_NOMEM, LJP_E_LIMIT; an error changes no name. O(log n). */
+LJP_API ljp_status ljp_symbols_define(ljp_symbols *s, const ljp_record *r);
+
+/* Sets *label to what a location means now, by `model`'s rules. LJP_OK,
+** LJP_E_NOMEM, LJP_E_LIMIT (the question itself is noted, so that a later
+** answer is known to be new). O(log n). */
+LJP_API ljp_status ljp_symbols_resolve(ljp_symbols *s, ljp_model model,
+                                       unsigned source, uint64_t id,
+                                       uint64_t line, ljp_label *label);
+
+/* A number that differs from an earlier one if any answer of resolve may
+** have changed since. */
+LJP_API uint64_t ljp_symbols_epoch(const ljp_symbols *s);
+
+/* Number of distinct prototypes, C symbols and traces defined. */
+LJP_API size_t ljp_symbols_count(const ljp_symbols *s);
+
+/* Bytes of a string by index, *size of them, not NUL-terminated; valid while
+** s lives. "" for an index that does not exist. */
+LJP_API const char *ljp_symbols_string(const ljp_symbols *s, uint32_t name,
+                                       size_t *size);
+
+/* N of a chunk name that holds a newline and is shown as function_alias_N;
+** else 0. */
+LJP_API uint32_t ljp_symbols_alias(const ljp_symbols *s, uint32_t name);
+
+/* -- Aggregate ---------------------------------------------------------- */
+
+/* Sums by site. A site is a location together with what it meant at the
+** event's time. */
+typedef struct ljp_aggregate ljp_aggregate;
+
+/* One site's sums; bytes unless said. Blocks are owned by the site that
+** last (re)allocated them. Events of a sample count by its weight. */
+typedef struct ljp_site {
+  uint64_t id, line;             /* The location; */
+  uint8_t source;                /* ljp_source */
+  uint8_t reserved[3];
+  uint32_t label;                /* for ljp_aggregate_label */
+  uint64_t alloc_count, alloc_size;
+  uint64_t realloc_count, realloc_new_size, realloc_old_size;
+  uint64_t free_count, free_size;        /* done here, whoever owned it */
+  uint64_t failed_count, failed_size;    /* calls that got no memory */
+  uint64_t live_count, live_size;        /* owned now */
+  uint64_t taken_count, given_count;     /* blocks that became owned here,
+                                         ** and ceased to be */
+  uint64_t peak_count, peak_size;        /* owned at the highest total */
+  uint64_t temp_count, temp_size;        /* freed by the very next event */
+} ljp_site;
+
+/* Sums over all. */
+typedef struct ljp_totals {
+  uint64_t events;
+  uint64_t alloc_count, alloc_size;
+  uint64_t realloc_count, realloc_new_size, realloc_old_size;
+  uint64_t free_count, free_size;
+  uint64_t failed_count;
+  uint64_t live_count, live_size;
+  uint64_t peak_count, peak_size, peak_event;  /* highest live_size, and
+                                               ** the number of its event */
+  uint64_t temp_count, temp_size;
+  uint64_t before_count, before_size;  /* freed or moved, never seen made */
+  uint64_t again_count;    /* address allocated while still live */
+  uint64_t size_count;     /* old size differs from the one recorded */
+  uint64_t null_free_count;            /* frees of address 0 */
+  uint64_t stray_count;                /* stray records */
+  uint64_t sampled_count;
+} ljp_totals;
+
+/* Makes an aggregate in *out that resolves through `symbols`, which must
+** outlive it. `options` may be NULL; model decides what is computed.
+** LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. */
+LJP_API ljp_status ljp_aggregate_new(ljp_aggregate **out,
+                                     ljp_symbols *symbols,
+                                     const ljp_options *options);
+LJP_API void ljp_aggregate_free(ljp_aggregate *a);
+
+/* Adds `count` events; definitions go to the symbols before. LJP_OK,
+** LJP_E_NOMEM, LJP_E_LIMIT; then *failed (may be NULL) is the index of the
+** event that was not added, nor any after it. */
+LJP_API ljp_status ljp_aggregate_events(ljp_aggregate *a,
+                                        const ljp_event *events, size_t count,
+                                        size_t *failed);
+
+/* Which limit the last LJP_E_LIMIT met. */
+LJP_API ljp_limit ljp_aggregate_limit(const ljp_aggregate *a);
+
+/* Sums over all so far; valid until the next call. */
+LJP_API const ljp_totals *ljp_aggregate_totals(const ljp_aggregate *a);
+
+/* Number of sites, and site `idx` below it; its label. LJP_MODEL_TRUE. */
+LJP_API size_t ljp_aggregate_site_count(const ljp_aggregate *a);
+LJP_API void ljp_aggregate_site(const ljp_aggregate *a, size_t idx,
+                                ljp_site *out);
+LJP_API const ljp_label *ljp_aggregate_label(const ljp_aggregate *a,
+                                             uint32_t label);
+
+/* A live block: what find and walk give. */
+typedef struct ljp_block {
+  uint64_t addr, size;
+  uint32_t site;
+} ljp_block;
+
+/* Looks for the live block at `addr`. Returns 1 and sets *out, or 0. */
+LJP_API int ljp_aggregate_find(const ljp_aggregate *a, uint64_t addr,
+                               ljp_block *out);
+
+/* Bytes that the table of live blocks takes now, all in. */
+LJP_API uint64_t ljp_aggregate_table_size(const ljp_aggregate *a);
+
+/* -- Reports ------------------------------------------------------------ */
+
+/* Takes `size` bytes of a report. 0, or anything else for failure. */
+typedef int (*ljp_write)(void *user, const void *data, size_t size);
+
+typedef enum ljp_format {
+  LJP_TEXT = 0,            /* Needs LJP_MODEL_TRUE, as all others but: */
+  LJP_CLASSIC = 1          /* the peer's report; needs LJP_MODEL_CLASSIC. */
+} ljp_format;
+
+typedef struct ljp_report_options {
+  int leak_only;           /* Only what is still held. */
+  int human_readable;      /* 1.5KiB instead of 1536B. */
+} ljp_report_options;
+
+/* Writes a report; `options` may be NULL. LJP_OK; LJP_E_ARG: the aggregate's
+** model does not fit; LJP_E_IO: `write` failed; LJP_E_NOMEM. O(n log n). */
+LJP_API ljp_status ljp_report(const ljp_aggregate *a,
+                              ljp_format format,
+                              const ljp_report_options *options,
+                              ljp_write write, void *user);
+
+/* Decoder, symbols and aggregate in one. */
+typedef struct ljp_profile ljp_profile;
+
+/* Makes one in *out; `options` may be NULL. The memory limit is that of all
+** parts together. LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. */
+LJP_API ljp_status ljp_profile_new(ljp_profile **out,
+                                   const ljp_options *options);
+
+/* As ljp_decoder_feed, _finish, _error. After any error all that was read
+** before it can still be reported. */
+LJP_API ljp_status ljp_profile_feed(ljp_profile *p, const void *data,
+                                    size_t size);
+LJP_API ljp_status ljp_profile_finish(ljp_profile *p);
+LJP_API const ljp_error *ljp_profile_error(const ljp_profile *p);
+
+/* The parts, owned by p. */
+LJP_API const ljp_aggregate *ljp_profile_aggregate(const ljp_profile *p);
+LJP_API const ljp_symbols *ljp_profile_symbols(const ljp_profile *p);
+
+/* Highest number of bytes held at once so far. */
+LJP_API uint64_t ljp_profile_peak(const ljp_profile *p);
+
+/* As ljp_report. */
+LJP_API ljp_status ljp_profile_report(ljp_profile *p, ljp_format format,
+                                      const ljp_report_options *options,
+                                      ljp_write write, void *user);
+
+LJP_API void ljp_profile_free(ljp_profile *p);
+
 #endif /* LJPARSE_H */
 
 /* == Implementation ===================================================== */
@@ -49,8 +519,4137 @@
 
 /* -- Includes ----------------------------------------------------------- */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(__GNUC__)
+#define LJPI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define LJPI_PREFETCH(p) __builtin_prefetch(p)
+#define LJPI_INLINE static inline __attribute__((__always_inline__))
+#define LJPI_NOINLINE static __attribute__((__noinline__))
+#else
+#define LJPI_LIKELY(x) (x)
+#define LJPI_PREFETCH(p) ((void)(p))
+#define LJPI_INLINE static inline
+#define LJPI_NOINLINE static
+#endif
+
+/* -- Errors ------------------------------------------------------------- */
+
+LJP_API const char *ljp_status_text(ljp_status status)
+{
+  switch (status) {
+  case LJP_OK: return "no error";
+  case LJP_END: return "end of stream";
+  case LJP_MORE: return "more bytes expected";
+  case LJP_E_ARG: return "bad argument";
+  case LJP_E_NOMEM: return "out of memory";
+  case LJP_E_IO: return "cannot write";
+  case LJP_E_LIMIT: return "limit reached";
+  case LJP_E_MALFORMED: return "malformed";
+  case LJP_E_UNSUPPORTED: return "unsupported version";
+  case LJP_E_TRUNCATED: return "cut";
+  }
+  return "unknown status";
+}
+
+static const char *ljpi_limit_text(ljp_limit limit)
+{
+  switch (limit) {
+  case LJP_LIMIT_NONE: break;
+  case LJP_LIMIT_MEMORY: return "memory";
+  case LJP_LIMIT_STRING: return "string length";
+  case LJP_LIMIT_HOLD: return "bytes held back to tell the trace layout";
+  case LJP_LIMIT_RECORDS: return "number of records";
+  case LJP_LIMIT_SYMBOLS: return "number of symbols";
+  case LJP_LIMIT_SITES: return "number of sites";
+  case LJP_LIMIT_LIVE: return "number of live blocks";
+  }
+  return "none";
+}
+
+static const char *ljpi_section_text(ljp_section section)
+{
+  switch (section) {
+  case LJP_SECTION_NONE: break;
+  case LJP_SECTION_SYMBOL_HEADER: return "header of the symbol part";
+  case LJP_SECTION_SYMBOLS: return "symbol part";
+  case LJP_SECTION_EVENT_HEADER: return "header of the event part";
+  case LJP_SECTION_EVENTS: return "event part";
+  case LJP_SECTION_AFTER_END: return "bytes after the end";
+  case LJP_SECTION_BLOCKS: return "blocks";
+  }
+  return "stream";
+}
+
+LJP_API char *ljp_error_text(const ljp_error *e, char *buf, size_t size)
+{
+  unsigned long long off = e->off, rec = e->record_off;
+  const char *where = ljpi_section_text(e->section);
+  const char *what = ljp_status_text(e->status);
+  if (size == 0) return buf;
+  switch (e->status) {
+  case LJP_E_TRUNCATED:
+    snprintf(buf, size, "cut at byte %llu (%s; whole up to byte %llu)", off,
+             where, rec);
+    break;
+  case LJP_E_UNSUPPORTED:
+    snprintf(buf, size, "version %u at byte %llu (%s), this tool reads 1-4 "
+             "in the pairs that exist", e->version, off, where);
+    break;
+  case LJP_E_LIMIT:
+    snprintf(buf, size, "limit reached at byte %llu (%s): %s", off, where,
+             ljpi_limit_text(e->limit));
+    break;
+  case LJP_E_MALFORMED:
+    snprintf(buf, size, "malformed at byte %llu (%s; record at byte %llu)",
+             off, where, rec);
+    break;
+  default:
+    snprintf(buf, size, "%s at byte %llu (%s)", what, off, where);
+  }
+  return buf;
+}
+
+/* Every failure passes here: the place for a breakpoint. */
+static ljp_status ljpi_fail(ljp_error *e, ljp_status status, uint64_t off,
+                            uint64_t record_off)
+{
+  e->status = status;
+  e->off = off;
+  e->record_off = record_off;
+  return status;
+}
+
+/* -- Allocator and limits ----------------------------------------------- */
+
+#define LJPI_DEFAULT_MEMORY \
+  (sizeof(size_t) > 4 ? UINT64_C(4) << 30 : UINT64_C(1) << 30)
+
+/* Memory of one object or of several that share a budget. */
+typedef struct ljpi_mem {
+  ljp_allocator a;
+  uint64_t used, peak, limit;
+  ljp_limit hit;          /* Limit that the last LJP_E_LIMIT means. */
+} ljpi_mem;
+
+static void *ljpi_std_alloc(void *user, size_t size)
+{
+  (void)user;
+  return malloc(size);
+}
+
+static void *ljpi_std_realloc(void *user, void *p, size_t old_size,
+                              size_t size)
+{
+  (void)user;
+  (void)old_size;
+  return realloc(p, size);
+}
+
+static void ljpi_std_free(void *user, void *p, size_t size)
+{
+  (void)user;
+  (void)size;
+  free(p);
+}
+
+static ljp_status ljpi_mem_init(ljpi_mem *m, const ljp_options *options)
+{
+  memset(m, 0, sizeof(*m));
+  if (options) m->a = options->allocator;
+  if (!m->a.alloc && !m->a.realloc && !m->a.free) {
+    m->a.alloc = ljpi_std_alloc;
+    m->a.realloc = ljpi_std_realloc;
+    m->a.free = ljpi_std_free;
+  } else if (!m->a.alloc || !m->a.realloc || !m->a.free) {
+    return LJP_E_ARG;
+  }
+  m->limit = options ? options->limits.memory : 0;
+  if (m->limit == 0) m->limit = LJPI_DEFAULT_MEMORY;
+  return LJP_OK;
+}
+
+/* Books `size` more bytes. */
+static ljp_status ljpi_mem_book(ljpi_mem *m, uint64_t size)
+{
+  if (m->used > m->limit || size > m->limit - m->used) {
+    m->hit = LJP_LIMIT_MEMORY;
+    return LJP_E_LIMIT;
+  }
+  m->used += size;
+  if (m->used > m->peak) m->peak = m->used;
+  return LJP_OK;
+}
+
+/* Array of `count` > 0 elements, uninitialised. */
+static ljp_status ljpi_alloc_array(ljpi_mem *m, void **out, size_t count,
+                                   size_t elem)
+{
+  ljp_status st;
+  if (count > SIZE_MAX / elem) return LJP_E_NOMEM;
+  st = ljpi_mem_book(m, (uint64_t)count * elem);
+  if (st != LJP_OK) return st;
+  *out = m->a.alloc(m->a.user, count * elem);
+  if (*out) return LJP_OK;
+  m->used -= (uint64_t)count * elem;
+  return LJP_E_NOMEM;
+}
+
+static void ljpi_free_array(ljpi_mem *m, void *p, size_t count, size_t elem)
+{
+  if (!p) return;
+  m->used -= (uint64_t)count * elem;
+  m->a.free(m->a.user, p, count * elem);
+}
+
+/* Grows the array at *p of *cap elements to hold `want` at least; doubles. */
+static ljp_status ljpi_grow(ljpi_mem *m, void **p, size_t *cap, size_t want,
+                            size_t elem)
+{
+  size_t n = *cap ? *cap : 8;
+  void *q;
+  ljp_status st;
+  if (want <= *cap) return LJP_OK;
+  while (n < want) {
+    if (n > SIZE_MAX / 2) return LJP_E_NOMEM;
+    n *= 2;
+  }
+  if (n > SIZE_MAX / elem) return LJP_E_NOMEM;
+  st = ljpi_mem_book(m, (uint64_t)(n - *cap) * elem);
+  if (st != LJP_OK) return st;
+  q = *p ? m->a.realloc(m->a.user, *p, *cap * elem, n * elem)
+         : m->a.alloc(m->a.user, n * elem);
+  if (!q) {
+    m->used -= (uint64_t)(n - *cap) * elem;
+    return LJP_E_NOMEM;
+  }
+  *p = q;
+  *cap = n;
+  return LJP_OK;
+}
+
+/* A zeroed object that carries its own ljpi_mem, which is set up first. */
+static ljp_status ljpi_new_object(ljpi_mem *m, const ljp_options *options,
+                                  void **out, size_t size)
+{
+  ljp_status st = ljpi_mem_init(m, options);
+  if (st != LJP_OK) return st;
+  st = ljpi_alloc_array(m, out, 1, size);
+  if (st == LJP_OK) memset(*out, 0, size);
+  return st;
+}
+
+static uint64_t ljpi_limit_or(uint64_t limit, uint64_t other)
+{
+  return limit ? limit : other;
+}
+
+#define LJPI_ALIGN sizeof(ljpi_align)
+typedef union ljpi_align {
+  void *p;
+  uint64_t u;
+  double d;
+} ljpi_align;
+
+static void *ljpi_arena_alloc(void *user, size_t size)
+{
+  ljp_arena *a = (ljp_arena *)user;
+  size_t pad = (LJPI_ALIGN - ((uintptr_t)(a->base + a->used)) % LJPI_ALIGN) %
+               LJPI_ALIGN;
+  if (pad > a->size - a->used || size > a->size - a->used - pad) return NULL;
+  a->last = a->used + pad;
+  a->used = a->last + size;
+  return a->base + a->last;
+}
+
+static void ljpi_arena_free(void *user, void *p, size_t size)
+{
+  ljp_arena *a = (ljp_arena *)user;
+  if (p && a->base + a->used == (unsigned char *)p + size)
+    a->used = (size_t)((unsigned char *)p - a->base);
+}
+
+static void *ljpi_arena_realloc(void *user, void *p, size_t old_size,
+                                size_t size)
+{
+  ljp_arena *a = (ljp_arena *)user;
+  void *q;
+  if (p && a->base + a->used == (unsigned char *)p + old_size) {
+    size_t at = (size_t)((unsigned char *)p - a->base);
+    if (size > a->size - at) return NULL;
+    a->used = at + size;
+    return p;
+  }
+  q = ljpi_arena_alloc(user, size);
+  if (q && p) memcpy(q, p, old_size < size ? old_size : size);
+  return q;
+}
+
+LJP_API void ljp_arena_init(ljp_arena *arena, void *buf, size_t size,
+                            ljp_allocator *a)
+{
+  arena->base = (unsigned char *)buf;
+  arena->size = size;
+  arena->used = 0;
+  arena->last = 0;
+  a->alloc = ljpi_arena_alloc;
+  a->realloc = ljpi_arena_realloc;
+  a->free = ljpi_arena_free;
+  a->user = arena;
+}
+
+/* Merge sort of `count` indices at `v`, `tmp` as long; stable, O(n log n). */
+typedef int (*ljpi_cmp)(const void *ctx, uint32_t a, uint32_t b);
+
+static void ljpi_merge(uint32_t *dst, const uint32_t *src, size_t lo,
+                       size_t mid, size_t hi, ljpi_cmp cmp, const void *ctx)
+{
+  size_t i = lo, j = mid, k = lo;
+  while (i < mid && j < hi)
+    dst[k++] = cmp(ctx, src[j], src[i]) < 0 ? src[j++] : src[i++];
+  while (i < mid) dst[k++] = src[i++];
+  while (j < hi) dst[k++] = src[j++];
+}
+
+static void ljpi_sort(uint32_t *v, uint32_t *tmp, size_t count, ljpi_cmp cmp,
+                      const void *ctx)
+{
+  uint32_t *src = v, *dst = tmp, *swap;
+  size_t width, lo;
+  for (width = 1; width < count; width *= 2) {
+    for (lo = 0; lo < count; lo += 2 * width) {
+      size_t mid = count - lo < width ? count : lo + width;
+      size_t hi = count - lo < 2 * width ? count : lo + 2 * width;
+      ljpi_merge(dst, src, lo, mid, hi, cmp, ctx);
+    }
+    swap = src;
+    src = dst;
+    dst = swap;
+  }
+  if (src != v) memcpy(v, src, count * sizeof(*v));
+}
+
+/* -- Checked arithmetic and cursor -------------------------------------- */
+
+/* Sums saturate: a hostile stream cannot make them wrap. */
+LJPI_INLINE void ljpi_add(uint64_t *sum, uint64_t n)
+{
+  *sum = n > UINT64_MAX - *sum ? UINT64_MAX : *sum + n;
+}
+
+LJPI_INLINE void ljpi_sub(uint64_t *sum, uint64_t n)
+{
+  *sum = n > *sum ? 0 : *sum - n;
+}
+
+typedef struct ljpi_cursor {
+  const unsigned char *p, *end;
+} ljpi_cursor;
+
+/* Bytes that the fast reader may touch from a number's first byte on. */
+#define LJPI_ULEB_MAX 10
+
+LJPI_INLINE uint64_t ljpi_load64(const unsigned char *p)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  uint64_t v;
+  memcpy(&v, p, 8);
+  return v;
+#else
+  uint64_t v = 0;
+  int i;
+  for (i = 7; i >= 0; i--) v = v << 8 | p[i];
+  return v;
+#endif
+}
+
+/* Numbers of 9 and 10 bytes, and longer ones, which are refused. */
+LJPI_NOINLINE const unsigned char *ljpi_uleb_long(const unsigned char *p,
+                                                  uint64_t *v)
+{
+  uint64_t n = 0;
+  unsigned i;
+  for (i = 0; i < 9; i++) {
+    n |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+    if (p[i] < 0x80) {
+      *v = n;
+      return p + i + 1;
+    }
+  }
+  if (p[9] > 1) return NULL;
+  *v = n | (uint64_t)p[9] << 63;
+  return p + 10;
+}
+
+/* Number at p, of which 10 bytes may be read. Returns what follows, or NULL
+** if it has more than 10 bytes or 64 bits. */
+LJPI_INLINE const unsigned char *ljpi_uleb(const unsigned char *p,
+                                           uint64_t *v)
+{
+#if defined(__GNUC__)
+  uint64_t x, stop;
+  unsigned bits;
+  if (p[0] < 0x80) {
+    *v = p[0];
+    return p + 1;
+  }
+  x = ljpi_load64(p);
+  stop = ~x & UINT64_C(0x8080808080808080);
+  if (!LJPI_LIKELY(stop != 0)) return ljpi_uleb_long(p, v);
+  /* Keep what lies up to the first byte without bit 7; close the gaps. */
+  x &= stop ^ (stop - 1);
+  x &= UINT64_C(0x7f7f7f7f7f7f7f7f);
+  bits = (unsigned)__builtin_ctzll(stop);
+  x = (x & UINT64_C(0x007f007f007f007f)) |
+      (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+  x = (x & UINT64_C(0x00003fff00003fff)) |
+      (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+  *v = (x & UINT64_C(0x000000000fffffff)) |
+       (x & UINT64_C(0x0fffffff00000000)) >> 4;
+  return p + (bits >> 3) + 1;
+#else
+  return ljpi_uleb_long(p, v);
+#endif
+}
+
+/* Number at the cursor. LJP_MORE if it is cut. */
+static ljp_status ljpi_get_uleb(ljpi_cursor *c, uint64_t *v)
+{
+  unsigned char tmp[LJPI_ULEB_MAX];
+  size_t left = (size_t)(c->end - c->p);
+  const unsigned char *q;
+  if (left >= LJPI_ULEB_MAX) {
+    q = ljpi_uleb(c->p, v);
+    if (!q) return LJP_E_MALFORMED;
+    c->p = q;
+    return LJP_OK;
+  }
+  memset(tmp, 0, sizeof(tmp));
+  memcpy(tmp, c->p, left);
+  q = ljpi_uleb(tmp, v);
+  if (!q) return LJP_E_MALFORMED;
+  if ((size_t)(q - tmp) > left) return LJP_MORE;
+  c->p += q - tmp;
+  return LJP_OK;
+}
+
+/* -- Decoder ------------------------------------------------------------ */
+
+#define LJPI_BATCH 64           /* Events handed on at once. */
+#define LJPI_EVENT_MAX 64       /* 1 + 6 numbers of 10 bytes, rounded up. */
+#define LJPI_HEADER_SIZE 7      /* Magic, version, 3 reserved bytes. */
+#define LJPI_CARRY_STEP 64      /* Least bytes added to an unfinished record. */
+#define LJPI_HOLD_STEP 65536
+
+enum {
+  LJPI_AT_SYMBOL_HEADER, LJPI_AT_SYMBOLS, LJPI_AT_EVENT_HEADER,
+  LJPI_AT_EVENTS, LJPI_AT_END
+};
+
+/* One layout that the symbol part of a 2/? stream may have. */
+typedef struct ljpi_guess {
+  size_t pos;             /* In the bytes held back. */
+  ljp_status status;      /* LJP_MORE: alive; LJP_OK: reached "ljm". */
+} ljpi_guess;
+
+struct ljp_decoder {
+  ljpi_mem mem;
+  ljp_handler handler;
+  ljp_error err;
+  uint64_t max_string, max_hold, max_records, records;
+  uint64_t off;               /* Of begin, or of buf[0]. */
+  const unsigned char *begin; /* What runs now. */
+  unsigned char *buf;         /* Unfinished record, or what is held back. */
+  size_t buf_size, buf_cap;
+  uint8_t state, ljs, ljm;
+  uint8_t holding;            /* Whether buf is held back to tell a layout. */
+  ljp_trace_layout wanted, layout;
+  ljpi_guess guess[2];        /* Without address, with. */
+  uint32_t ordinary;          /* Bit h: header h is a plain event. */
+  size_t batch_count;
+  ljp_event batch[LJPI_BATCH];
+};
+
+LJP_API ljp_status ljp_decoder_new(ljp_decoder **out,
+                                   const ljp_handler *handler,
+                                   const ljp_options *options)
+{
+  ljpi_mem mem;
+  const ljp_limits *lim = options ? &options->limits : NULL;
+  void *p = NULL;
+  ljp_status st;
+  if (!out || !handler) return LJP_E_ARG;
+  *out = NULL;
+  st = ljpi_new_object(&mem, options, &p, sizeof(ljp_decoder));
+  if (st != LJP_OK) return st;
+  *out = (ljp_decoder *)p;
+  (*out)->mem = mem;
+  (*out)->handler = *handler;
+  (*out)->max_string = ljpi_limit_or(lim ? lim->string : 0, 16u << 20);
+  (*out)->max_hold = ljpi_limit_or(lim ? lim->hold : 0, 256u << 20);
+  (*out)->max_records = ljpi_limit_or(lim ? lim->records : 0,
+                                      UINT64_C(1) << 40);
+  (*out)->wanted = options ? options->trace_layout : LJP_TRACE_AUTO;
+  return LJP_OK;
+}
+
+LJP_API void ljp_decoder_free(ljp_decoder *d)
+{
+  ljpi_mem mem;
+  if (!d) return;
+  ljpi_free_array(&d->mem, d->buf, d->buf_cap, 1);
+  mem = d->mem;
+  ljpi_free_array(&mem, d, 1, sizeof(*d));
+}
+
+LJP_API const ljp_error *ljp_decoder_error(const ljp_decoder *d)
+{
+  return &d->err;
+}
+
+LJP_API uint64_t ljp_decoder_offset(const ljp_decoder *d)
+{
+  return d->off + d->buf_size;
+}
+
+static ljp_section ljpi_section(const ljp_decoder *d)
+{
+  switch (d->state) {
+  case LJPI_AT_SYMBOL_HEADER: return LJP_SECTION_SYMBOL_HEADER;
+  case LJPI_AT_SYMBOLS: return LJP_SECTION_SYMBOLS;
+  case LJPI_AT_EVENT_HEADER: return LJP_SECTION_EVENT_HEADER;
+  case LJPI_AT_EVENTS: return LJP_SECTION_EVENTS;
+  default: return LJP_SECTION_AFTER_END;
+  }
+}
+
+static uint64_t ljpi_off(const ljp_decoder *d, const unsigned char *p)
+{
+  return d->off + (uint64_t)(p - d->begin);
+}
+
+static ljp_status ljpi_dec_fail(ljp_decoder *d, ljp_status status,
+                                uint64_t off, uint64_t record_off)
+{
+  d->err.section = ljpi_section(d);
+  return ljpi_fail(&d->err, status, off, record_off);
+}
+
+/* A fault of the record at `rec`, found at `at`. */
+static ljp_status ljpi_bad(ljp_decoder *d, ljp_status status,
+                           const unsigned char *at, const unsigned char *rec)
+{
+  return ljpi_dec_fail(d, status, ljpi_off(d, at), ljpi_off(d, rec));
+}
+
+/* Hands the batch on. */
+static ljp_status ljpi_flush(ljp_decoder *d)
+{
+  size_t n = d->batch_count, failed = 0;
+  uint64_t off;
+  ljp_status st = LJP_OK;
+  int over = 0;
+  d->batch_count = 0;
+  if (n > d->max_records - d->records) {
+    n = (size_t)(d->max_records - d->records);
+    over = 1;
+  }
+  d->records += n;
+  if (n && d->handler.on_events)
+    st = d->handler.on_events(d->handler.user, d->batch, n, &failed);
+  if (st == LJP_OK && !over) return LJP_OK;
+  if (st == LJP_OK) {
+    st = LJP_E_LIMIT;
+    d->err.limit = LJP_LIMIT_RECORDS;
+    failed = n;
+  }
+  off = d->batch[failed].off;
+  return ljpi_dec_fail(d, st, off, off);
+}
+
+/* Hands a record on, after the events before it. */
+static ljp_status ljpi_emit(ljp_decoder *d, const ljp_record *r)
+{
+  ljp_status st = ljpi_flush(d);
+  if (st != LJP_OK) return st;
+  if (d->records == d->max_records) {
+    d->err.limit = LJP_LIMIT_RECORDS;
+    return ljpi_dec_fail(d, LJP_E_LIMIT, r->off, r->off);
+  }
+  d->records++;
+  if (!d->handler.on_record) return LJP_OK;
+  st = d->handler.on_record(d->handler.user, r);
+  return st == LJP_OK ? st : ljpi_dec_fail(d, st, r->off, r->off);
+}
+
+/* Length and bytes of a string. */
+static ljp_status ljpi_get_string(const ljp_decoder *d, ljpi_cursor *c,
+                                  ljp_record *r)
+{
+  ljpi_cursor t = *c;
+  uint64_t n;
+  ljp_status st = ljpi_get_uleb(&t, &n);
+  if (st != LJP_OK) return st;
+  if (n > d->max_string) return LJP_E_LIMIT;
+  if ((uint64_t)(t.end - t.p) < n) return LJP_MORE;
+  r->name = (const char *)t.p;
+  r->name_size = (size_t)n;
+  c->p = t.p + n;
+  return LJP_OK;
+}
+
+/* A number that must not be 0. */
+static ljp_status ljpi_get_nonzero(ljpi_cursor *c, uint64_t *v)
+{
+  const unsigned char *at = c->p;
+  ljp_status st = ljpi_get_uleb(c, v);
+  if (st == LJP_OK && *v == 0) {
+    c->p = at;
+    return LJP_E_MALFORMED;
+  }
+  return st;
+}
+
+/* Body of a definition of r->kind. At a fault the cursor stays there. */
+static ljp_status ljpi_get_body(const ljp_decoder *d, ljpi_cursor *c,
+                                ljp_trace_layout layout, ljp_record *r)
+{
+  ljp_status st;
+  if (r->kind == LJP_RECORD_TRACE) {
+    st = ljpi_get_nonzero(c, &r->id);
+    if (st == LJP_OK && layout == LJP_TRACE_WITH_ADDR)
+      st = ljpi_get_uleb(c, &r->mcode);
+    if (st == LJP_OK) st = ljpi_get_uleb(c, &r->addr);
+    if (st == LJP_OK) st = ljpi_get_uleb(c, &r->line);
+    return st;
+  }
+  st = r->kind == LJP_RECORD_PROTO ? ljpi_get_nonzero(c, &r->id)
+                                   : ljpi_get_uleb(c, &r->id);
+  if (st == LJP_OK) st = ljpi_get_string(d, c, r);
+  if (st == LJP_OK && r->kind == LJP_RECORD_PROTO)
+    st = ljpi_get_uleb(c, &r->line);
+  return st;
+}
+
+/* A definition whose body begins at the cursor; moves it, if it is whole. */
+static ljp_status ljpi_definition(ljp_decoder *d, ljpi_cursor *c,
+                                  const unsigned char *rec,
+                                  ljp_record_kind kind)
+{
+  ljpi_cursor t = *c;
+  ljp_record r;
+  ljp_status st;
+  memset(&r, 0, sizeof(r));
+  r.kind = kind;
+  r.off = ljpi_off(d, rec);
+  st = ljpi_get_body(d, &t, d->layout, &r);
+  if (st == LJP_MORE) return st;
+  if (st != LJP_OK) {
+    if (st == LJP_E_LIMIT) d->err.limit = LJP_LIMIT_STRING;
+    if (ljpi_flush(d) != LJP_OK) return d->err.status;
+    return ljpi_bad(d, st, t.p, rec);
+  }
+  c->p = t.p;
+  return ljpi_emit(d, &r);
+}
+
+/* Kind of the symbol that a header byte begins; 0: malformed. */
+static ljp_record_kind ljpi_symbol_kind(unsigned ljs, unsigned h)
+{
+  static const uint8_t kinds[4][4] = {
+    {0, 0, 0, 0},
+    {LJP_RECORD_PROTO, 0, 0, 0},
+    {LJP_RECORD_PROTO, LJP_RECORD_TRACE, 0, 0},
+    {LJP_RECORD_PROTO, LJP_RECORD_CSYM, LJP_RECORD_TRACE, 0}
+  };
+  return (ljp_record_kind)(h > 3 ? 0 : kinds[ljs & 3][h]);
+}
+
+/* Header of a part: magic, version. Leaves the cursor at the version. */
+static ljp_status ljpi_part_header(ljp_decoder *d, ljpi_cursor *c,
+                                   const char *magic)
+{
+  size_t i, left = (size_t)(c->end - c->p);
+  for (i = 0; i < 3 && i < left; i++)
+    if (c->p[i] != (unsigned char)magic[i])
+      return ljpi_bad(d, LJP_E_MALFORMED, c->p, c->p);
+  return left < 4 ? LJP_MORE : LJP_OK;
+}
+
+static ljp_status ljpi_bad_version(ljp_decoder *d, const unsigned char *rec)
+{
+  d->err.version = rec[3];
+  return ljpi_bad(d, LJP_E_UNSUPPORTED, rec + 3, rec);
+}
+
+static ljp_status ljpi_symbol_header(ljp_decoder *d, ljpi_cursor *c)
+{
+  ljp_status st = ljpi_part_header(d, c, "ljs");
+  if (st != LJP_OK) return st;
+  if (c->p[3] < 1 || c->p[3] > 3) return ljpi_bad_version(d, c->p);
+  if (c->end - c->p < LJPI_HEADER_SIZE) return LJP_MORE;
+  d->ljs = c->p[3];
+  if (d->ljs != 2) d->layout = LJP_TRACE_WITHOUT_ADDR;
+  d->state = LJPI_AT_SYMBOLS;
+  c->p += LJPI_HEADER_SIZE;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_symbol(ljp_decoder *d, ljpi_cursor *c)
+{
+  const unsigned char *rec = c->p;
+  ljp_record_kind kind;
+  ljp_status st;
+  if (c->p == c->end) return LJP_MORE;
+  if (*rec & 0x80) {
+    d->state = LJPI_AT_EVENT_HEADER;
+    c->p++;
+    return LJP_OK;
+  }
+  kind = ljpi_symbol_kind(d->ljs, *rec);
+  if (!kind) return ljpi_bad(d, LJP_E_MALFORMED, rec, rec);
+  if (kind == LJP_RECORD_TRACE && d->layout == LJP_TRACE_AUTO) {
+    d->holding = 1;
+    d->guess[0].pos = d->guess[1].pos = 0;
+    d->guess[0].status = d->guess[1].status = LJP_MORE;
+    return LJP_MORE;
+  }
+  c->p++;
+  st = ljpi_definition(d, c, rec, kind);
+  if (st == LJP_MORE) c->p = rec;
+  return st;
+}
+
+/* Whether the two parts' versions occur together. */
+static int ljpi_pair_exists(unsigned ljs, unsigned ljm)
+{
+  return ljm == ljs || (ljs == 1 && ljm == 2) || (ljs == 2 && ljm == 3);
+}
+
+/* Layout of traces in events. */
+static ljp_trace_layout ljpi_event_layout(const ljp_decoder *d)
+{
+  if (d->ljm == 2) return LJP_TRACE_WITH_ADDR;
+  if (d->ljs != 2) return LJP_TRACE_WITHOUT_ADDR;
+  return d->layout != LJP_TRACE_AUTO ? d->layout : d->wanted;
+}
+
+static ljp_status ljpi_event_header(ljp_decoder *d, ljpi_cursor *c)
+{
+  const unsigned char *rec = c->p;
+  ljp_record r;
+  ljp_status st = ljpi_part_header(d, c, "ljm");
+  unsigned source;
+  if (st != LJP_OK) return st;
+  if (!ljpi_pair_exists(d->ljs, rec[3])) return ljpi_bad_version(d, rec);
+  if (c->end - rec < LJPI_HEADER_SIZE) return LJP_MORE;
+  d->ljm = rec[3];
+  if (d->ljm == 2 && d->ljs == 2 && d->layout == LJP_TRACE_WITHOUT_ADDR)
+    return ljpi_bad(d, LJP_E_MALFORMED, rec, rec);
+  d->layout = ljpi_event_layout(d);
+  for (source = 1; source <= (d->ljm == 1 ? 3u : 4u); source++)
+    d->ordinary |= 0xeu << (source * 4);
+  d->state = LJPI_AT_EVENTS;
+  c->p += LJPI_HEADER_SIZE;
+  memset(&r, 0, sizeof(r));
+  r.kind = LJP_RECORD_VERSIONS;
+  r.off = ljpi_off(d, rec);
+  r.id = d->ljs;
+  r.size = d->ljm;
+  return ljpi_emit(d, &r);
+}
+
+/* Reads the plain event at p, of which LJPI_EVENT_MAX bytes may be read.
+** Returns what follows; NULL: it is none, or a number is malformed. */
+LJPI_INLINE const unsigned char *ljpi_event(const unsigned char *p,
+                                            uint32_t ordinary,
+                                            ljp_trace_layout layout,
+                                            ljp_event *ev)
+{
+  unsigned h = *p++;
+  if (h >= 32 || !(ordinary >> h & 1)) return NULL;
+  ev->kind = (uint8_t)(h & 3);
+  ev->source = (uint8_t)(h >> 2);
+  ev->id = ev->line = 0;
+  if (h >> 2 != LJP_SOURCE_INTERNAL) {
+    p = ljpi_uleb(p, &ev->id);
+    if (!p) return NULL;
+    if (h >> 2 == LJP_SOURCE_LUA ||
+        (h >> 2 == LJP_SOURCE_TRACE && layout == LJP_TRACE_WITH_ADDR)) {
+      p = ljpi_uleb(p, &ev->line);
+      if (!p) return NULL;
+    }
+  }
+  if ((h & 3) == LJP_EVENT_ALLOC) {
+    ev->old_addr = ev->old_size = 0;
+  } else {
+    p = ljpi_uleb(p, &ev->old_addr);
+    if (!p) return NULL;
+    p = ljpi_uleb(p, &ev->old_size);
+    if (!p) return NULL;
+    if ((h & 3) == LJP_EVENT_FREE) {
+      ev->addr = ev->size = 0;
+      return p;
+    }
+  }
+  p = ljpi_uleb(p, &ev->addr);
+  if (!p) return NULL;
+  return ljpi_uleb(p, &ev->size);
+}
+
+/* The number at or after p that cannot be read; there is one. */
+static const unsigned char *ljpi_bad_number(const unsigned char *p)
+{
+  uint64_t v;
+  const unsigned char *q;
+  while ((q = ljpi_uleb(p, &v)) != NULL) p = q;
+  return p;
+}
+
+/* The plain event at the cursor, which may be cut. */
+static ljp_status ljpi_event_checked(ljp_decoder *d, ljpi_cursor *c)
+{
+  unsigned char tmp[LJPI_EVENT_MAX + LJPI_ULEB_MAX];
+  ljp_event *ev = &d->batch[d->batch_count];
+  size_t left = (size_t)(c->end - c->p);
+  const unsigned char *q;
+  if (left > LJPI_EVENT_MAX) left = LJPI_EVENT_MAX;
+  memset(tmp, 0, sizeof(tmp));
+  memcpy(tmp, c->p, left);
+  q = ljpi_event(tmp, d->ordinary, d->layout, ev);
+  if (!q) {
+    const unsigned char *at = c->p + (ljpi_bad_number(tmp + 1) - tmp);
+    if (ljpi_flush(d) != LJP_OK) return d->err.status;
+    return ljpi_bad(d, LJP_E_MALFORMED, at, c->p);
+  }
+  if ((size_t)(q - tmp) > left) return LJP_MORE;
+  ev->off = ljpi_off(d, c->p);
+  c->p += q - tmp;
+  return ++d->batch_count == LJPI_BATCH ? ljpi_flush(d) : LJP_OK;
+}
+
+/* A stray record: byte 1, address, name. */
+static ljp_status ljpi_stray(ljp_decoder *d, ljpi_cursor *c)
+{
+  ljpi_cursor t = *c;
+  ljp_record r;
+  ljp_status st;
+  t.p++;
+  st = ljpi_definition(d, &t, c->p, LJP_RECORD_CSYM);
+  if (st != LJP_OK) return st;
+  memset(&r, 0, sizeof(r));
+  r.kind = LJP_RECORD_STRAY;
+  r.off = ljpi_off(d, c->p);
+  c->p = t.p;
+  return ljpi_emit(d, &r);
+}
+
+/* A definition among the events. */
+static ljp_status ljpi_symbol_event(ljp_decoder *d, ljpi_cursor *c)
+{
+  static const uint8_t kinds[5] = {
+    0, 0, LJP_RECORD_PROTO, LJP_RECORD_CSYM, LJP_RECORD_TRACE
+  };
+  ljpi_cursor t = *c;
+  ljp_record_kind kind = (ljp_record_kind)kinds[*c->p >> 2];
+  ljp_status st;
+  if (kind == LJP_RECORD_TRACE && d->layout == LJP_TRACE_AUTO)
+    d->layout = LJP_TRACE_WITHOUT_ADDR;
+  t.p++;
+  st = ljpi_definition(d, &t, c->p, kind);
+  if (st == LJP_OK) c->p = t.p;
+  return st;
+}
+
+/* The record at the cursor, whatever it is; cut or whole. */
+static ljp_status ljpi_any_event(ljp_decoder *d, ljpi_cursor *c)
+{
+  unsigned h;
+  if (c->p == c->end) return LJP_MORE;
+  h = *c->p;
+  if (h < 32 && d->ordinary >> h & 1) {
+    /* A location of a trace that no symbol announced has an address. */
+    if (h >> 2 == LJP_SOURCE_TRACE && d->layout == LJP_TRACE_AUTO)
+      d->layout = LJP_TRACE_WITH_ADDR;
+    return ljpi_event_checked(d, c);
+  }
+  if (d->ljm == 3 && h <= LJP_SOURCE_TRACE << 2 && (h & 3) == 0 &&
+      h >= LJP_SOURCE_LUA << 2)
+    return ljpi_symbol_event(d, c);
+  if (d->ljm == 3 && h == LJP_EVENT_ALLOC) return ljpi_stray(d, c);
+  if (h == 0x80) {
+    c->p++;
+    d->state = LJPI_AT_END;
+    return ljpi_flush(d);
+  }
+  if (ljpi_flush(d) != LJP_OK) return d->err.status;
+  return ljpi_bad(d, LJP_E_MALFORMED, c->p, c->p);
+}
+
+/* Plain events as long as each is whole beyond doubt, then one that may not
+** be or is something else. */
+static ljp_status ljpi_events(ljp_decoder *d, ljpi_cursor *c)
+{
+  const unsigned char *p = c->p, *q;
+  uint32_t ordinary = d->ordinary;
+  ljp_trace_layout layout = d->layout;
+  if (layout == LJP_TRACE_AUTO) ordinary &= 0xffffu;
+  while (c->end - p >= LJPI_EVENT_MAX) {
+    ljp_event *ev = &d->batch[d->batch_count];
+    q = ljpi_event(p, ordinary, layout, ev);
+    if (!q) break;
+    ev->off = ljpi_off(d, p);
+    p = q;
+    if (++d->batch_count == LJPI_BATCH && ljpi_flush(d) != LJP_OK) {
+      c->p = p;
+      return d->err.status;
+    }
+  }
+  c->p = p;
+  return ljpi_any_event(d, c);
+}
+
+/* Decodes what is whole from the cursor on. LJP_MORE: the rest is not;
+** LJP_END; an error. */
+static ljp_status ljpi_run(ljp_decoder *d, ljpi_cursor *c)
+{
+  ljp_status st = LJP_OK;
+  d->begin = c->p;
+  while (st == LJP_OK) {
+    switch (d->state) {
+    case LJPI_AT_SYMBOL_HEADER: st = ljpi_symbol_header(d, c); break;
+    case LJPI_AT_SYMBOLS: st = ljpi_symbol(d, c); break;
+    case LJPI_AT_EVENT_HEADER: st = ljpi_event_header(d, c); break;
+    case LJPI_AT_EVENTS: st = ljpi_events(d, c); break;
+    default:
+      st = c->p == c->end ? LJP_END
+                          : ljpi_bad(d, LJP_E_MALFORMED, c->p, c->p);
+    }
+  }
+  if (st <= LJP_MORE && ljpi_flush(d) != LJP_OK) st = d->err.status;
+  d->off += (uint64_t)(c->p - d->begin);
+  return st;
+}
+
+/* Adds bytes to what is kept. */
+static ljp_status ljpi_keep(ljp_decoder *d, const unsigned char *p,
+                            size_t size)
+{
+  void *buf = d->buf;
+  size_t want = d->buf_size + size;
+  ljp_status st;
+  if (want < size) return ljpi_dec_fail(d, LJP_E_NOMEM, d->off, d->off);
+  st = ljpi_grow(&d->mem, &buf, &d->buf_cap, want, 1);
+  d->buf = (unsigned char *)buf;
+  if (st != LJP_OK) {
+    d->err.limit = d->mem.hit;
+    return ljpi_dec_fail(d, st, d->off, d->off);
+  }
+  memcpy(d->buf + d->buf_size, p, size);
+  d->buf_size = want;
+  return LJP_OK;
+}
+
+/* Runs over the kept bytes and keeps what is left. */
+static ljp_status ljpi_run_kept(ljp_decoder *d, size_t *used)
+{
+  ljpi_cursor c;
+  ljp_status st;
+  c.p = d->buf;
+  c.end = d->buf + d->buf_size;
+  st = ljpi_run(d, &c);
+  *used = (size_t)(c.p - d->buf);
+  d->buf_size -= *used;
+  if (*used && d->buf_size) memmove(d->buf, c.p, d->buf_size);
+  return st;
+}
+
+/* Follows one layout over the held bytes. */
+static void ljpi_follow(ljp_decoder *d, ljpi_guess *g,
+                        ljp_trace_layout layout)
+{
+  ljpi_cursor c;
+  ljp_record r;
+  ljp_status st = LJP_OK;
+  while (g->status == LJP_MORE) {
+    c.p = d->buf + g->pos;
+    c.end = d->buf + d->buf_size;
+    if (c.p == c.end) return;
+    if (*c.p & 0x80) {
+      if (c.end - c.p < 5) return;
+      st = memcmp(c.p + 1, "ljm", 3) != 0 ? LJP_E_MALFORMED : LJP_OK;
+      if (st == LJP_OK && c.p[4] <= 3 &&
+          (c.p[4] == 2 ? layout != LJP_TRACE_WITH_ADDR
+                       : d->wanted != LJP_TRACE_AUTO && d->wanted != layout))
+        st = LJP_E_MALFORMED;
+      g->status = st;
+      return;
+    }
+    memset(&r, 0, sizeof(r));
+    r.kind = ljpi_symbol_kind(d->ljs, *c.p++);
+    st = r.kind ? ljpi_get_body(d, &c, layout, &r) : LJP_E_MALFORMED;
+    if (st == LJP_MORE) return;
+    if (st != LJP_OK) g->status = st;
+    else g->pos = (size_t)(c.p - d->buf);
+  }
+}
+
+/* The layout, once one has reached the event part (the first, without
+** address in a tie), or both failed (the one that got further). Never told
+** by where the input happens to be split. */
+static ljp_trace_layout ljpi_told(const ljpi_guess *g)
+{
+  int with;
+  if (g[0].status == LJP_OK || g[1].status == LJP_OK)
+    with = g[1].status == LJP_OK &&
+           (g[0].status != LJP_OK || g[1].pos < g[0].pos);
+  else if (g[0].status == LJP_MORE || g[1].status == LJP_MORE)
+    return LJP_TRACE_AUTO;
+  else
+    with = g[1].pos > g[0].pos;
+  return with ? LJP_TRACE_WITH_ADDR : LJP_TRACE_WITHOUT_ADDR;
+}
+
+/* Takes bytes while a layout is not told yet. */
+static ljp_status ljpi_feed_held(ljp_decoder *d, const unsigned char **p,
+                                 size_t *size)
+{
+  ljpi_guess *g = d->guess;
+  size_t take = d->buf_size > LJPI_HOLD_STEP ? d->buf_size : LJPI_HOLD_STEP;
+  size_t used;
+  if (take > *size) take = *size;
+  if (take > d->max_hold || d->buf_size > d->max_hold - take) {
+    d->err.limit = LJP_LIMIT_HOLD;
+    return ljpi_dec_fail(d, LJP_E_LIMIT, d->off, d->off);
+  }
+  if (ljpi_keep(d, *p, take) != LJP_OK) return d->err.status;
+  *p += take;
+  *size -= take;
+  ljpi_follow(d, &g[0], LJP_TRACE_WITHOUT_ADDR);
+  ljpi_follow(d, &g[1], LJP_TRACE_WITH_ADDR);
+  d->layout = ljpi_told(g);
+  if (d->layout == LJP_TRACE_AUTO) return LJP_MORE;
+  d->holding = 0;
+  return ljpi_run_kept(d, &used);
+}
+
+/* Takes bytes of a record whose first bytes are kept; more at each step, so
+** that a long one is not copied or scanned too often. */
+static ljp_status ljpi_feed_kept(ljp_decoder *d, const unsigned char **p,
+                                 size_t *size)
+{
+  size_t take = d->buf_size > LJPI_CARRY_STEP ? d->buf_size : LJPI_CARRY_STEP;
+  size_t kept = d->buf_size, used;
+  ljp_status st;
+  if (take > *size) take = *size;
+  if (ljpi_keep(d, *p, take) != LJP_OK) return d->err.status;
+  st = ljpi_run_kept(d, &used);
+  if (used <= kept) {
+    *p += take;
+    *size -= take;
+    return st;
+  }
+  /* What was not used is still in the input. */
+  *p += used - kept;
+  *size -= used - kept;
+  d->buf_size = 0;
+  return st;
+}
+
+LJP_API ljp_status ljp_decoder_feed(ljp_decoder *d, const void *data,
+                                    size_t size)
+{
+  const unsigned char *p = (const unsigned char *)data;
+  ljp_status st = LJP_OK;
+  if (d->err.status != LJP_OK) return d->err.status;
+  while (size && st <= LJP_MORE) {
+    if (d->holding) {
+      st = ljpi_feed_held(d, &p, &size);
+    } else if (d->buf_size) {
+      st = ljpi_feed_kept(d, &p, &size);
+    } else {
+      ljpi_cursor c;
+      c.p = p;
+      c.end = p + size;
+      st = ljpi_run(d, &c);
+      size -= (size_t)(c.p - p);
+      p = c.p;
+      if (st != LJP_MORE || d->holding || !size) continue;
+      st = ljpi_keep(d, p, size);
+      size = 0;
+    }
+  }
+  if (st > LJP_MORE) return st;
+  return d->state == LJPI_AT_END ? LJP_END : LJP_MORE;
+}
+
+LJP_API ljp_status ljp_decoder_finish(ljp_decoder *d)
+{
+  size_t whole = 0;
+  if (d->err.status != LJP_OK) return d->err.status;
+  if (d->state == LJPI_AT_END) return LJP_END;
+  if (d->holding)
+    whole = d->guess[0].pos > d->guess[1].pos ? d->guess[0].pos
+                                              : d->guess[1].pos;
+  return ljpi_dec_fail(d, LJP_E_TRUNCATED, d->off + d->buf_size,
+                       d->off + whole);
+}
+
+/* -- AVL tree and symbols ----------------------------------------------- */
+
+#define LJPI_CHUNK 512u         /* Nodes of a chunk. */
+#define LJPI_PATH 48            /* Over the height of 2^31 nodes. */
+#define LJPI_HEAVY 0x80000000u  /* In a link: that side is higher. */
+
+typedef struct ljpi_node {
+  uint64_t key, value;
+  uint32_t link[2];             /* Less, greater; 0: none. */
+} ljpi_node;
+
+/* Nodes in chunks that never move; several trees may live in one arena. */
+typedef struct ljpi_nodes {
+  ljpi_mem *mem;
+  ljpi_node **chunks;
+  size_t chunk_cap, chunk_count;
+  uint32_t fresh;               /* Lowest index never used; 0 is none. */
+  uint32_t spare;               /* Freed nodes, linked by link[0]. */
+} ljpi_nodes;
+
+struct ljp_avl {
+  ljpi_mem mem;
+  ljpi_nodes nodes;
+  uint32_t root;
+  size_t count;
+};
+
+/* The way down to a node: indices, and the side taken at each. */
+typedef struct ljpi_path {
+  uint32_t at[LJPI_PATH];
+  uint8_t side[LJPI_PATH];
+  unsigned depth;
+} ljpi_path;
+
+LJPI_INLINE ljpi_node *ljpi_at(const ljpi_nodes *n, uint32_t idx)
+{
+  return &n->chunks[idx / LJPI_CHUNK][idx % LJPI_CHUNK];
+}
+
+LJPI_INLINE uint32_t ljpi_link(const ljpi_node *node, unsigned side)
+{
+  return node->link[side] & ~LJPI_HEAVY;
+}
+
+LJPI_INLINE void ljpi_set_link(ljpi_node *node, unsigned side, uint32_t idx)
+{
+  node->link[side] = (node->link[side] & LJPI_HEAVY) | idx;
+}
+
+/* Balance: the heavier side, or 2. */
+LJPI_INLINE unsigned ljpi_heavy(const ljpi_node *node)
+{
+  return node->link[0] & LJPI_HEAVY ? 0u : node->link[1] & LJPI_HEAVY ? 1u : 2u;
+}
+
+LJPI_INLINE void ljpi_set_heavy(ljpi_node *node, unsigned side)
+{
+  node->link[0] &= ~LJPI_HEAVY;
+  node->link[1] &= ~LJPI_HEAVY;
+  if (side < 2) node->link[side] |= LJPI_HEAVY;
+}
+
+static void ljpi_nodes_free(ljpi_nodes *n)
+{
+  size_t i;
+  for (i = 0; i < n->chunk_count; i++)
+    ljpi_free_array(n->mem, n->chunks[i], LJPI_CHUNK, sizeof(ljpi_node));
+  ljpi_free_array(n->mem, n->chunks, n->chunk_cap, sizeof(ljpi_node *));
+  n->chunks = NULL;
+  n->chunk_cap = n->chunk_count = 0;
+  n->fresh = n->spare = 0;
+}
+
+static uint64_t ljpi_nodes_size(const ljpi_nodes *n)
+{
+  return (uint64_t)n->chunk_count * LJPI_CHUNK * sizeof(ljpi_node) +
+         (uint64_t)n->chunk_cap * sizeof(ljpi_node *);
+}
+
+/* A new node without links. */
+static ljp_status ljpi_node_new(ljpi_nodes *n, uint32_t *idx)
+{
+  void *p = n->chunks;
+  ljp_status st;
+  if (n->spare) {
+    *idx = n->spare;
+    n->spare = ljpi_at(n, n->spare)->link[0];
+    return LJP_OK;
+  }
+  if (n->fresh == 0) n->fresh = 1;
+  if (n->fresh == LJPI_HEAVY) return LJP_E_NOMEM;
+  if (n->fresh / LJPI_CHUNK == n->chunk_count) {
+    st = ljpi_grow(n->mem, &p, &n->chunk_cap, n->chunk_count + 1,
+                   sizeof(ljpi_node *));
+    n->chunks = (ljpi_node **)p;
+    if (st != LJP_OK) return st;
+    st = ljpi_alloc_array(n->mem, &p, LJPI_CHUNK, sizeof(ljpi_node));
+    if (st != LJP_OK) return st;
+    n->chunks[n->chunk_count++] = (ljpi_node *)p;
+  }
+  *idx = n->fresh++;
+  return LJP_OK;
+}
+
+static uint32_t ljpi_tree_find(const ljpi_nodes *n, uint32_t root,
+                               uint64_t key)
+{
+  while (root) {
+    const ljpi_node *node = ljpi_at(n, root);
+    if (node->key == key) break;
+    root = ljpi_link(node, node->key < key);
+  }
+  return root;
+}
+
+static uint32_t ljpi_tree_floor(const ljpi_nodes *n, uint32_t root,
+                                uint64_t key)
+{
+  uint32_t best = 0;
+  while (root) {
+    const ljpi_node *node = ljpi_at(n, root);
+    if (node->key <= key) best = root;
+    if (node->key == key) break;
+    root = ljpi_link(node, node->key < key);
+  }
+  return best;
+}
+
+/* Hangs `idx` where the path's step `i` came from. */
+static void ljpi_hang(ljpi_nodes *n, uint32_t *root, const ljpi_path *path,
+                      unsigned i, uint32_t idx)
+{
+  if (i == 0)
+    *root = idx;
+  else
+    ljpi_set_link(ljpi_at(n, path->at[i - 1]), path->side[i - 1], idx);
+}
+
+/* Makes up for node `top` being two levels too high on `side`. Returns the
+** node that takes its place; *shrunk: whether the whole is a level lower. */
+static uint32_t ljpi_rotate(ljpi_nodes *n, uint32_t top, unsigned side,
+                            int *shrunk)
+{
+  ljpi_node *t = ljpi_at(n, top), *c, *g;
+  uint32_t child = ljpi_link(t, side), grand;
+  unsigned was;
+  c = ljpi_at(n, child);
+  *shrunk = ljpi_heavy(c) != 2;
+  if (ljpi_heavy(c) != 1 - side) {
+    was = ljpi_heavy(c);
+    ljpi_set_link(t, side, ljpi_link(c, 1 - side));
+    ljpi_set_link(c, 1 - side, top);
+    ljpi_set_heavy(t, was == 2 ? side : 2);
+    ljpi_set_heavy(c, was == 2 ? 1 - side : 2);
+    return child;
+  }
+  grand = ljpi_link(c, 1 - side);
+  g = ljpi_at(n, grand);
+  was = ljpi_heavy(g);
+  ljpi_set_link(c, 1 - side, ljpi_link(g, side));
+  ljpi_set_link(g, side, child);
+  ljpi_set_link(t, side, ljpi_link(g, 1 - side));
+  ljpi_set_link(g, 1 - side, top);
+  ljpi_set_heavy(t, was == side ? 1 - side : 2);
+  ljpi_set_heavy(c, was == 1 - side ? side : 2);
+  ljpi_set_heavy(g, 2);
+  return grand;
+}
+
+/* Finds or makes the node of `key`; *made says which. */
+static ljp_status ljpi_tree_insert(ljpi_nodes *n, uint32_t *root,
+                                   uint64_t key, uint32_t *idx, int *made)
+{
+  ljpi_path path;
+  uint32_t at = *root;
+  ljpi_node *node;
+  ljp_status st;
+  unsigned i;
+  int shrunk;
+  path.depth = 0;
+  *made = 0;
+  while (at) {
+    node = ljpi_at(n, at);
+    *idx = at;
+    if (node->key == key) return LJP_OK;
+    path.at[path.depth] = at;
+    path.side[path.depth] = node->key < key;
+    at = ljpi_link(node, path.side[path.depth++]);
+  }
+  st = ljpi_node_new(n, idx);
+  if (st != LJP_OK) return st;
+  node = ljpi_at(n, *idx);
+  node->key = key;
+  node->value = 0;
+  node->link[0] = node->link[1] = 0;
+  *made = 1;
+  ljpi_hang(n, root, &path, path.depth, *idx);
+  for (i = path.depth; i-- > 0;) {
+    unsigned side = path.side[i], heavy;
+    node = ljpi_at(n, path.at[i]);
+    heavy = ljpi_heavy(node);
+    if (heavy == side) {
+      ljpi_hang(n, root, &path, i,
+                ljpi_rotate(n, path.at[i], side, &shrunk));
+      break;
+    }
+    ljpi_set_heavy(node, heavy == 2 ? side : 2);
+    if (heavy != 2) break;
+  }
+  return LJP_OK;
+}
+
+/* Rebalances upwards after the last step of the path got a level lower. */
+static void ljpi_tree_shrunk(ljpi_nodes *n, uint32_t *root,
+                             const ljpi_path *path)
+{
+  unsigned i;
+  for (i = path->depth; i-- > 0;) {
+    ljpi_node *node = ljpi_at(n, path->at[i]);
+    unsigned side = path->side[i], heavy = ljpi_heavy(node);
+    if (heavy == 2) {
+      ljpi_set_heavy(node, 1 - side);
+      return;
+    }
+    if (heavy == side) {
+      ljpi_set_heavy(node, 2);
+    } else {
+      int shrunk;
+      uint32_t top = ljpi_rotate(n, path->at[i], heavy, &shrunk);
+      ljpi_hang(n, root, path, i, top);
+      if (!shrunk) return;
+    }
+  }
+}
+
+/* Removes `key`; returns whether it was there, and its value. */
+static int ljpi_tree_remove(ljpi_nodes *n, uint32_t *root, uint64_t key,
+                            uint64_t *value)
+{
+  ljpi_path path;
+  uint32_t at = *root, gone;
+  ljpi_node *node = NULL, *last;
+  path.depth = 0;
+  while (at) {
+    node = ljpi_at(n, at);
+    if (node->key == key) break;
+    path.at[path.depth] = at;
+    path.side[path.depth] = node->key < key;
+    at = ljpi_link(node, path.side[path.depth++]);
+  }
+  if (!at) return 0;
+  *value = node->value;
+  gone = at;
+  if (ljpi_link(node, 0) && ljpi_link(node, 1)) {
+    /* The next greater node takes its place, and goes instead. */
+    path.at[path.depth] = at;
+    path.side[path.depth++] = 1;
+    gone = ljpi_link(node, 1);
+    while (ljpi_link(ljpi_at(n, gone), 0)) {
+      path.at[path.depth] = gone;
+      path.side[path.depth++] = 0;
+      gone = ljpi_link(ljpi_at(n, gone), 0);
+    }
+    node->key = ljpi_at(n, gone)->key;
+    node->value = ljpi_at(n, gone)->value;
+  }
+  last = ljpi_at(n, gone);
+  ljpi_hang(n, root, &path, path.depth,
+            ljpi_link(last, ljpi_link(last, 0) == 0));
+  last->link[0] = n->spare;
+  n->spare = gone;
+  ljpi_tree_shrunk(n, root, &path);
+  return 1;
+}
+
+LJP_API ljp_status ljp_avl_new(ljp_avl **out, const ljp_options *options)
+{
+  ljpi_mem mem;
+  void *p = NULL;
+  ljp_status st;
+  if (!out) return LJP_E_ARG;
+  *out = NULL;
+  st = ljpi_new_object(&mem, options, &p, sizeof(ljp_avl));
+  if (st != LJP_OK) return st;
+  *out = (ljp_avl *)p;
+  (*out)->mem = mem;
+  (*out)->nodes.mem = &(*out)->mem;
+  return LJP_OK;
+}
+
+LJP_API void ljp_avl_free(ljp_avl *t)
+{
+  ljpi_mem mem;
+  if (!t) return;
+  ljpi_nodes_free(&t->nodes);
+  mem = t->mem;
+  ljpi_free_array(&mem, t, 1, sizeof(*t));
+}
+
+LJP_API size_t ljp_avl_count(const ljp_avl *t)
+{
+  return t->count;
+}
+
+LJP_API ljp_status ljp_avl_insert(ljp_avl *t, uint64_t key, uint64_t value,
+                                  uint64_t *old, int *had)
+{
+  uint32_t idx;
+  int made;
+  ljp_status st = ljpi_tree_insert(&t->nodes, &t->root, key, &idx, &made);
+  if (st != LJP_OK) return st;
+  if (!made && old) *old = ljpi_at(&t->nodes, idx)->value;
+  if (had) *had = !made;
+  ljpi_at(&t->nodes, idx)->value = value;
+  t->count += (size_t)made;
+  return LJP_OK;
+}
+
+LJP_API int ljp_avl_find(const ljp_avl *t, uint64_t key, uint64_t *value)
+{
+  uint32_t idx = ljpi_tree_find(&t->nodes, t->root, key);
+  if (idx && value) *value = ljpi_at(&t->nodes, idx)->value;
+  return idx != 0;
+}
+
+LJP_API int ljp_avl_floor(const ljp_avl *t, uint64_t key, uint64_t *found,
+                          uint64_t *value)
+{
+  uint32_t idx = ljpi_tree_floor(&t->nodes, t->root, key);
+  if (idx && found) *found = ljpi_at(&t->nodes, idx)->key;
+  if (idx && value) *value = ljpi_at(&t->nodes, idx)->value;
+  return idx != 0;
+}
+
+LJP_API int ljp_avl_remove(ljp_avl *t, uint64_t key, uint64_t *value)
+{
+  uint64_t v;
+  if (!ljpi_tree_remove(&t->nodes, &t->root, key, &v)) return 0;
+  t->count--;
+  if (value) *value = v;
+  return 1;
+}
+
+/* In-order walk of a tree in an arena. */
+static int ljpi_tree_walk(const ljpi_nodes *n, uint32_t root,
+                          int (*fn)(void *user, uint64_t key, uint64_t value),
+                          void *user)
+{
+  uint32_t stack[LJPI_PATH], at = root;
+  unsigned depth = 0;
+  while (at || depth) {
+    const ljpi_node *node;
+    int stop;
+    while (at) {
+      stack[depth++] = at;
+      at = ljpi_link(ljpi_at(n, at), 0);
+    }
+    node = ljpi_at(n, stack[--depth]);
+    stop = fn(user, node->key, node->value);
+    if (stop) return stop;
+    at = ljpi_link(node, 1);
+  }
+  return 0;
+}
+
+LJP_API int ljp_avl_walk(const ljp_avl *t,
+                         int (*fn)(void *user, uint64_t key, uint64_t value),
+                         void *user)
+{
+  return ljpi_tree_walk(&t->nodes, t->root, fn, user);
+}
+
+/* Whether a node's balance fits its subtrees' heights. */
+static int ljpi_balanced(const ljpi_node *node, const unsigned *height)
+{
+  switch (ljpi_heavy(node)) {
+  case 0: return height[0] == height[1] + 1;
+  case 1: return height[1] == height[0] + 1;
+  default: return height[0] == height[1] &&
+                  !((node->link[0] | node->link[1]) & LJPI_HEAVY);
+  }
+}
+
+LJP_API int ljp_avl_validate(const ljp_avl *t)
+{
+  uint32_t stack[LJPI_PATH + 1], at = t->root;
+  unsigned height[LJPI_PATH + 1][2], done = 0, depth = 0;
+  size_t count = 0;
+  const ljpi_node *node, *before = NULL;
+  /* Down the left sides; `done` is the height just finished below. */
+  for (;;) {
+    while (at) {
+      if (depth >= LJPI_PATH || count++ >= t->count) return 0;
+      stack[depth] = at;
+      height[depth][0] = height[depth][1] = UINT32_MAX;
+      depth++;
+      at = ljpi_link(ljpi_at(&t->nodes, at), 0);
+    }
+    done = 0;
+    while (depth && height[depth - 1][0] != UINT32_MAX) {
+      height[depth - 1][1] = done;
+      node = ljpi_at(&t->nodes, stack[depth - 1]);
+      if (!ljpi_balanced(node, height[depth - 1])) return 0;
+      depth--;
+      done = 1 + (height[depth][0] > height[depth][1] ? height[depth][0]
+                                                      : height[depth][1]);
+    }
+    if (!depth) return count == t->count;
+    node = ljpi_at(&t->nodes, stack[depth - 1]);
+    if (before && before->key >= node->key) return 0;
+    before = node;
+    height[depth - 1][0] = done;
+    at = ljpi_link(node, 1);
+  }
+}
+
+LJP_API unsigned ljp_avl_height(const ljp_avl *t)
+{
+  uint32_t at = t->root;
+  unsigned height = 0;
+  for (; at; height++) {
+    const ljpi_node *node = ljpi_at(&t->nodes, at);
+    at = ljpi_link(node, ljpi_heavy(node) == 0 ? 0 : 1);
+  }
+  return height;
+}
+
+/* Mixes all bits of a number. */
+LJPI_INLINE uint64_t ljpi_mix(uint64_t x)
+{
+  x ^= x >> 32;
+  x *= UINT64_C(0x9e3779b97f4a7c15);
+  x ^= x >> 29;
+  x *= UINT64_C(0xbf58476d1ce4e5b9);
+  return x ^ x >> 32;
+}
+
+static uint64_t ljpi_hash_bytes(const char *p, size_t size)
+{
+  const unsigned char *q = (const unsigned char *)p;
+  uint64_t h = (uint64_t)size * UINT64_C(0x9e3779b97f4a7c15), last = 0;
+  size_t i = 0;
+  for (; size - i >= 8; i += 8) {
+    h = (h ^ ljpi_load64(q + i)) * UINT64_C(0xff51afd7ed558ccd);
+    h ^= h >> 29;
+  }
+  for (; i < size; i++) last = last << 8 | q[i];
+  return ljpi_mix(h ^ last);
+}
+
+/* Byte strings by index, each kept once. A hostile set may make the table
+** miss some: those are kept twice, which costs only the memory that they cost
+** the input. */
+#define LJPI_PROBES 16u
+
+typedef struct ljpi_string {
+  const char *p;
+  size_t size;
+  uint32_t hash;
+  uint32_t mark;          /* Alias of a chunk name; else 0. */
+} ljpi_string;
+
+typedef struct ljpi_block {
+  struct ljpi_block *next;
+  size_t size;            /* All in. */
+} ljpi_block;
+
+typedef struct ljpi_strings {
+  ljpi_mem *mem;
+  ljpi_string *v;         /* v[0] is empty. */
+  size_t cap, count;
+  uint32_t *table;
+  size_t table_cap;       /* 0 or a power of two. */
+  ljpi_block *blocks;
+  char *free_at;
+  size_t free_size, next_size;
+} ljpi_strings;
+
+static void ljpi_strings_free(ljpi_strings *s)
+{
+  ljpi_free_array(s->mem, s->v, s->cap, sizeof(*s->v));
+  ljpi_free_array(s->mem, s->table, s->table_cap, sizeof(*s->table));
+  while (s->blocks) {
+    ljpi_block *next = s->blocks->next;
+    ljpi_free_array(s->mem, s->blocks, s->blocks->size, 1);
+    s->blocks = next;
+  }
+}
+
+/* Room for `size` bytes, aligned for any of our structs. */
+static ljp_status ljpi_strings_room(ljpi_strings *s, size_t size, char **out)
+{
+  ljp_status st;
+  void *p = NULL;
+  if (size > SIZE_MAX / 2) return LJP_E_NOMEM;
+  size = (size + LJPI_ALIGN - 1) / LJPI_ALIGN * LJPI_ALIGN;
+  if (size > s->free_size) {
+    size_t want = s->next_size ? s->next_size : 1024;
+    if (s->next_size < 262144) s->next_size = want * 2;
+    if (want < size + sizeof(ljpi_block)) want = size + sizeof(ljpi_block);
+    st = ljpi_alloc_array(s->mem, &p, want, 1);
+    if (st != LJP_OK) return st;
+    ((ljpi_block *)p)->next = s->blocks;
+    ((ljpi_block *)p)->size = want;
+    s->blocks = (ljpi_block *)p;
+    s->free_at = (char *)p + sizeof(ljpi_block);
+    s->free_size = want - sizeof(ljpi_block);
+  }
+  *out = s->free_at;
+  s->free_at += size;
+  s->free_size -= size;
+  return LJP_OK;
+}
+
+/* Puts string `idx` into the table, if there is room near its place. */
+static void ljpi_strings_link(ljpi_strings *s, uint32_t idx)
+{
+  size_t mask = s->table_cap - 1, i;
+  for (i = 0; i < LJPI_PROBES; i++) {
+    uint32_t *slot = &s->table[(s->v[idx].hash + i) & mask];
+    if (*slot == 0) {
+      *slot = idx;
+      return;
+    }
+  }
+}
+
+static ljp_status ljpi_strings_grow(ljpi_strings *s)
+{
+  size_t cap = s->table_cap ? s->table_cap * 2 : 64, i;
+  void *p = s->v;
+  ljp_status st = ljpi_grow(s->mem, &p, &s->cap, s->count + 1,
+                            sizeof(*s->v));
+  s->v = (ljpi_string *)p;
+  if (st != LJP_OK) return st;
+  if (s->count == 0) {
+    memset(s->v, 0, sizeof(*s->v));
+    s->v[0].p = "";
+    s->count = 1;
+    return ljpi_strings_grow(s);
+  }
+  if (s->count * 2 < s->table_cap) return LJP_OK;
+  if (s->count >= UINT32_MAX) return LJP_E_NOMEM;
+  st = ljpi_alloc_array(s->mem, &p, cap, sizeof(*s->table));
+  if (st != LJP_OK) return st;
+  ljpi_free_array(s->mem, s->table, s->table_cap, sizeof(*s->table));
+  s->table = (uint32_t *)p;
+  s->table_cap = cap;
+  memset(s->table, 0, cap * sizeof(*s->table));
+  for (i = 1; i < s->count; i++) ljpi_strings_link(s, (uint32_t)i);
+  return LJP_OK;
+}
+
+/* Index of a string, which is added if it is new. */
+static ljp_status ljpi_intern(ljpi_strings *s, const void *p, size_t size,
+                              uint32_t *idx)
+{
+  uint32_t hash = (uint32_t)ljpi_hash_bytes((const char *)p, size);
+  size_t mask = s->table_cap - 1, i;
+  ljpi_string *str;
+  char *room;
+  ljp_status st;
+  for (i = 0; s->table_cap && i < LJPI_PROBES; i++) {
+    *idx = s->table[(hash + i) & mask];
+    if (*idx == 0) break;
+    str = &s->v[*idx];
+    if (str->hash == hash && str->size == size &&
+        (size == 0 || memcmp(str->p, p, size) == 0))
+      return LJP_OK;
+  }
+  st = ljpi_strings_grow(s);
+  if (st == LJP_OK) st = ljpi_strings_room(s, size + 1, &room);
+  if (st != LJP_OK) return st;
+  if (size) memcpy(room, p, size);
+  room[size] = 0;
+  *idx = (uint32_t)s->count++;
+  str = &s->v[*idx];
+  str->p = room;
+  str->size = size;
+  str->hash = hash;
+  str->mark = 0;
+  ljpi_strings_link(s, *idx);
+  return LJP_OK;
+}
+
+/* - Symbols - */
+
+typedef struct ljpi_proto {
+  uint64_t line;          /* First line. */
+  uint32_t name;
+} ljpi_proto;
+
+typedef struct ljpi_trace {
+  uint64_t mcode, proto, line;
+  uint32_t start;         /* Chunk of the prototype it started in; 0: that
+                          ** was not known yet. */
+} ljpi_trace;
+
+#define LJPI_PAGE 4096u
+#define LJPI_MANY (UINT64_C(1) << 32)   /* Csym's value: several names. */
+#define LJPI_TRACE_MAX 65535u           /* LuaJIT's TraceNo1 is 16 bits. */
+
+struct ljp_symbols {
+  ljpi_mem *mem, own;
+  ljpi_strings strings;
+  ljpi_nodes nodes;
+  /* Values: index + 1 in protos, traces; csyms: name and LJPI_MANY. 0: only
+  ** asked for so far. `sure` has the csyms that the true model trusts. */
+  uint32_t protos, csyms, sure, traces;
+  ljpi_proto *proto;
+  size_t proto_cap, proto_count;
+  ljpi_trace *trace;
+  size_t trace_cap, trace_count;
+  uint32_t *aliases;      /* Names by number of alias - 1. */
+  size_t alias_cap, alias_count;
+  uint64_t epoch, max_symbols, count;
+  int c_asked;            /* Whether an address was ever looked up. */
+};
+
+static void ljpi_symbols_init(ljp_symbols *s, ljpi_mem *mem,
+                              const ljp_options *options)
+{
+  s->mem = s->strings.mem = s->nodes.mem = mem;
+  s->epoch = 1;
+  s->max_symbols = ljpi_limit_or(options ? options->limits.symbols : 0,
+                                 16u << 20);
+}
+
+LJP_API ljp_status ljp_symbols_new(ljp_symbols **out,
+                                   const ljp_options *options)
+{
+  ljpi_mem mem;
+  void *p = NULL;
+  ljp_status st;
+  if (!out) return LJP_E_ARG;
+  *out = NULL;
+  st = ljpi_new_object(&mem, options, &p, sizeof(ljp_symbols));
+  if (st != LJP_OK) return st;
+  *out = (ljp_symbols *)p;
+  (*out)->own = mem;
+  ljpi_symbols_init(*out, &(*out)->own, options);
+  return LJP_OK;
+}
+
+static void ljpi_symbols_clear(ljp_symbols *s)
+{
+  ljpi_strings_free(&s->strings);
+  ljpi_nodes_free(&s->nodes);
+  ljpi_free_array(s->mem, s->proto, s->proto_cap, sizeof(*s->proto));
+  ljpi_free_array(s->mem, s->trace, s->trace_cap, sizeof(*s->trace));
+  ljpi_free_array(s->mem, s->aliases, s->alias_cap, sizeof(*s->aliases));
+}
+
+LJP_API void ljp_symbols_free(ljp_symbols *s)
+{
+  ljpi_mem mem;
+  if (!s) return;
+  ljpi_symbols_clear(s);
+  mem = s->own;
+  ljpi_free_array(&mem, s, 1, sizeof(*s));
+}
+
+/* Node for `id` in one of the trees, made if need be. */
+static ljp_status ljpi_symbol_node(ljp_symbols *s, uint32_t *root,
+                                   uint64_t id, ljpi_node **node, int *made)
+{
+  uint32_t idx;
+  ljp_status st = ljpi_tree_insert(&s->nodes, root, id, &idx, made);
+  if (st == LJP_OK) *node = ljpi_at(&s->nodes, idx);
+  return st;
+}
+
+/* One symbol more. */
+static ljp_status ljpi_symbol_count(ljp_symbols *s)
+{
+  if (s->count >= s->max_symbols) {
+    s->mem->hit = LJP_LIMIT_SYMBOLS;
+    return LJP_E_LIMIT;
+  }
+  s->count++;
+  return LJP_OK;
+}
+
+/* Gives a chunk name that holds a newline its number. */
+static ljp_status ljpi_alias(ljp_symbols *s, uint32_t name)
+{
+  ljpi_string *str = &s->strings.v[name];
+  void *p = s->aliases;
+  ljp_status st;
+  if (str->mark || !str->size || !memchr(str->p, '\n', str->size))
+    return LJP_OK;
+  st = ljpi_grow(s->mem, &p, &s->alias_cap, s->alias_count + 1,
+                 sizeof(*s->aliases));
+  s->aliases = (uint32_t *)p;
+  if (st != LJP_OK) return st;
+  s->aliases[s->alias_count++] = name;
+  str->mark = (uint32_t)s->alias_count;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_define_proto(ljp_symbols *s, const ljp_record *r)
+{
+  ljpi_node *node;
+  ljpi_proto *proto;
+  void *p = s->proto;
+  uint32_t name;
+  int made;
+  ljp_status st = ljpi_intern(&s->strings, r->name, r->name_size, &name);
+  if (st == LJP_OK) st = ljpi_alias(s, name);
+  if (st == LJP_OK)
+    st = ljpi_grow(s->mem, &p, &s->proto_cap, s->proto_count + 1,
+                   sizeof(*s->proto));
+  s->proto = (ljpi_proto *)p;
+  if (st == LJP_OK)
+    st = ljpi_symbol_node(s, &s->protos, r->id, &node, &made);
+  if (st != LJP_OK) return st;
+  if (node->value == 0) {
+    st = ljpi_symbol_count(s);
+    if (st != LJP_OK) return st;
+    node->value = ++s->proto_count;
+    proto = &s->proto[node->value - 1];
+  } else {
+    proto = &s->proto[node->value - 1];
+    if (proto->name == name && proto->line == r->line) return LJP_OK;
+  }
+  proto->name = name;
+  proto->line = r->line;
+  if (!made) s->epoch++;
+  return LJP_OK;
+}
+
+/* Page-aligned addresses with several names are imports at the base of a
+** library, no functions. */
+static ljp_status ljpi_define_csym(ljp_symbols *s, const ljp_record *r)
+{
+  ljpi_node *node, *sure;
+  uint64_t value;
+  uint32_t name;
+  int made, ignored;
+  ljp_status st = ljpi_intern(&s->strings, r->name, r->name_size, &name);
+  if (st == LJP_OK)
+    st = ljpi_symbol_node(s, &s->csyms, r->id, &node, &made);
+  if (st != LJP_OK) return st;
+  if (node->value == name) return LJP_OK;
+  if (node->value == 0) {
+    st = ljpi_symbol_count(s);
+    if (st != LJP_OK) return st;
+  }
+  value = name | (node->value & LJPI_MANY);
+  if (node->value && r->id % LJPI_PAGE == 0) value |= LJPI_MANY;
+  if (value == node->value) return LJP_OK;
+  if (value & LJPI_MANY) {
+    ljpi_tree_remove(&s->nodes, &s->sure, r->id, &value);
+    value = name | LJPI_MANY;
+  } else {
+    st = ljpi_symbol_node(s, &s->sure, r->id, &sure, &ignored);
+    if (st != LJP_OK) return st;
+    sure->value = name;
+  }
+  node->value = value;
+  if (s->c_asked) s->epoch++;
+  return LJP_OK;
+}
+
+static const ljpi_proto *ljpi_proto_at(const ljp_symbols *s, uint64_t addr)
+{
+  uint32_t idx = ljpi_tree_find(&s->nodes, s->protos, addr);
+  uint64_t value = idx ? ljpi_at(&s->nodes, idx)->value : 0;
+  return value ? &s->proto[value - 1] : NULL;
+}
+
+static ljp_status ljpi_define_trace(ljp_symbols *s, const ljp_record *r)
+{
+  const ljpi_proto *proto = ljpi_proto_at(s, r->addr);
+  uint32_t start = proto ? proto->name : 0;
+  ljpi_node *node;
+  ljpi_trace *t;
+  void *p = s->trace;
+  int made;
+  ljp_status st = ljpi_grow(s->mem, &p, &s->trace_cap, s->trace_count + 1,
+                            sizeof(*s->trace));
+  s->trace = (ljpi_trace *)p;
+  if (st == LJP_OK)
+    st = ljpi_symbol_node(s, &s->traces, r->id, &node, &made);
+  if (st != LJP_OK) return st;
+  if (node->value == 0) {
+    st = ljpi_symbol_count(s);
+    if (st != LJP_OK) return st;
+    node->value = ++s->trace_count;
+    t = &s->trace[node->value - 1];
+  } else {
+    t = &s->trace[node->value - 1];
+    if (t->mcode == r->mcode && t->proto == r->addr && t->line == r->line &&
+        (t->start == start || !start))
+      return LJP_OK;
+  }
+  t->mcode = r->mcode;
+  t->proto = r->addr;
+  t->line = r->line;
+  t->start = start;
+  if (!made) s->epoch++;
+  return LJP_OK;
+}
+
+LJP_API ljp_status ljp_symbols_define(ljp_symbols *s, const ljp_record *r)
+{
+  switch (r->kind) {
+  case LJP_RECORD_PROTO: return ljpi_define_proto(s, r);
+  case LJP_RECORD_CSYM: return ljpi_define_csym(s, r);
+  case LJP_RECORD_TRACE: return ljpi_define_trace(s, r);
+  default: return LJP_OK;
+  }
+}
+
+/* Value of a prototype or trace; 0 if unknown, which is then noted, so that
+** its definition changes the epoch. */
+static ljp_status ljpi_ask(ljp_symbols *s, uint32_t *root, uint64_t id,
+                           uint64_t *value)
+{
+  ljpi_node *node;
+  int made;
+  ljp_status st = ljpi_symbol_node(s, root, id, &node, &made);
+  if (st == LJP_OK) *value = node->value;
+  return st;
+}
+
+/* Nearest symbol at or below an address, by either model. */
+static void ljpi_name_addr(ljp_symbols *s, ljp_model model, uint64_t addr,
+                           ljp_label *label)
+{
+  uint32_t idx = ljpi_tree_floor(
+      &s->nodes, model == LJP_MODEL_CLASSIC ? s->csyms : s->sure, addr);
+  const ljpi_node *node = idx ? ljpi_at(&s->nodes, idx) : NULL;
+  s->c_asked = 1;
+  label->kind = LJP_LABEL_CFUNC;
+  label->value = addr;
+  if (!node) return;
+  label->name = (uint32_t)node->value;
+  label->value = node->key;
+  label->kind = LJP_LABEL_CSYM;
+  if (model == LJP_MODEL_CLASSIC || node->key == addr) return;
+  label->kind = LJP_LABEL_NEAR;
+  label->value = addr - node->key;
+}
+
+/* What an address with a line means in classic reports. */
+static ljp_status ljpi_name_classic(ljp_symbols *s, uint64_t addr,
+                                    uint64_t line, ljp_label *label)
+{
+  uint64_t value;
+  ljp_status st;
+  label->kind = LJP_LABEL_INTERNAL;
+  if (addr == 0) return LJP_OK;
+  st = ljpi_ask(s, &s->protos, addr, &value);
+  if (st != LJP_OK) return st;
+  if (value) {
+    label->kind = LJP_LABEL_LUA;
+    label->name = s->proto[value - 1].name;
+    label->value = line;
+  } else {
+    ljpi_name_addr(s, LJP_MODEL_CLASSIC, addr, label);
+  }
+  return LJP_OK;
+}
+
+/* What a prototype's address with a line means. */
+static ljp_status ljpi_name_lua(ljp_symbols *s, uint64_t addr, uint64_t line,
+                                ljp_label *label)
+{
+  uint64_t value;
+  ljp_status st = ljpi_ask(s, &s->protos, addr, &value);
+  if (st != LJP_OK) return st;
+  if (value) {
+    label->kind = LJP_LABEL_LUA;
+    label->name = s->proto[value - 1].name;
+    label->value = line;
+  } else {
+    label->kind = LJP_LABEL_LFUNC;
+    label->value = addr;
+    label->line = line;
+  }
+  return LJP_OK;
+}
+
+/* Where a known trace started. */
+static ljp_status ljpi_name_start(ljp_symbols *s, ljp_model model,
+                                  uint64_t value, ljp_label *label)
+{
+  ljpi_trace *t = &s->trace[value - 1];
+  ljp_status st;
+  if (model == LJP_MODEL_CLASSIC)
+    return ljpi_name_classic(s, t->proto, t->line, label);
+  if (t->start) {
+    label->kind = LJP_LABEL_LUA;
+    label->name = t->start;
+    label->value = t->line;
+    return LJP_OK;
+  }
+  st = ljpi_name_lua(s, t->proto, t->line, label);
+  if (st == LJP_OK && label->kind == LJP_LABEL_LUA) t->start = label->name;
+  return st;
+}
+
+static ljp_status ljpi_name_trace(ljp_symbols *s, ljp_model model,
+                                  uint64_t number, uint64_t mcode,
+                                  ljp_label *label)
+{
+  uint64_t value;
+  ljp_status st;
+  if (model == LJP_MODEL_TRUE && (number == 0 || number > LJPI_TRACE_MAX)) {
+    label->kind = LJP_LABEL_UNKNOWN_TRACE;
+    return LJP_OK;
+  }
+  st = ljpi_ask(s, &s->traces, number, &value);
+  if (st != LJP_OK) return st;
+  label->trace_kind = mcode ? 2 : 1;
+  label->trace = number;
+  label->mcode = mcode;
+  if (!value || s->trace[value - 1].mcode != mcode) return LJP_OK;
+  return ljpi_name_start(s, model, value, label);
+}
+
+LJP_API ljp_status ljp_symbols_resolve(ljp_symbols *s, ljp_model model,
+                                       unsigned source, uint64_t id,
+                                       uint64_t line, ljp_label *label)
+{
+  memset(label, 0, sizeof(*label));
+  if (source == LJP_SOURCE_TRACE && (id || model == LJP_MODEL_TRUE))
+    return ljpi_name_trace(s, model, id, line, label);
+  if (source == LJP_SOURCE_SITE) {
+    label->kind = LJP_LABEL_SITE;
+    label->value = id;
+    return LJP_OK;
+  }
+  if (source == LJP_SOURCE_TRACE) {  /* Number 0: all that is left. */
+    id = line;
+    line = 0;
+  }
+  if (model == LJP_MODEL_CLASSIC) return ljpi_name_classic(s, id, line, label);
+  label->kind = LJP_LABEL_INTERNAL;
+  if (source == LJP_SOURCE_INTERNAL || id == 0) return LJP_OK;
+  if (source == LJP_SOURCE_LUA) return ljpi_name_lua(s, id, line, label);
+  ljpi_name_addr(s, model, id, label);
+  return LJP_OK;
+}
+
+LJP_API uint64_t ljp_symbols_epoch(const ljp_symbols *s)
+{
+  return s->epoch;
+}
+
+LJP_API size_t ljp_symbols_count(const ljp_symbols *s)
+{
+  return (size_t)s->count;
+}
+
+LJP_API const char *ljp_symbols_string(const ljp_symbols *s, uint32_t name,
+                                       size_t *size)
+{
+  int there = name < s->strings.count;
+  *size = there ? s->strings.v[name].size : 0;
+  return there ? s->strings.v[name].p : "";
+}
+
+LJP_API uint32_t ljp_symbols_alias(const ljp_symbols *s, uint32_t name)
+{
+  return name < s->strings.count ? s->strings.v[name].mark : 0;
+}
+
+/* -- Aggregate ---------------------------------------------------------- */
+
+/* - Map from (tag, two numbers) to an index - */
+
+#define LJPI_NONE UINT32_MAX
+#define LJPI_TAGS 8u
+
+typedef struct ljpi_entry {
+  uint64_t k1, k2;
+  uint32_t tag;
+  uint32_t value;         /* + 1; 0: empty */
+} ljpi_entry;
+
+/* Open addressing with few probes; what finds no place (hostile keys) goes
+** into trees of trees, so that no input makes it slow. */
+typedef struct ljpi_map {
+  ljpi_mem *mem;
+  ljpi_entry *v;
+  size_t cap, count;      /* 0 or a power of two */
+  ljpi_nodes nodes;
+  uint32_t roots[LJPI_TAGS];
+  int spilled;
+} ljpi_map;
+
+LJPI_INLINE size_t ljpi_map_hash(unsigned tag, uint64_t k1, uint64_t k2)
+{
+  return (size_t)ljpi_mix(k1 ^ (k2 + tag) * UINT64_C(0xd6e8feb86659fd93));
+}
+
+static void ljpi_map_free(ljpi_map *m)
+{
+  ljpi_free_array(m->mem, m->v, m->cap, sizeof(*m->v));
+  ljpi_nodes_free(&m->nodes);
+}
+
+static uint32_t ljpi_map_spilled(const ljpi_map *m, unsigned tag, uint64_t k1,
+                                 uint64_t k2)
+{
+  uint32_t idx = ljpi_tree_find(&m->nodes, m->roots[tag], k1);
+  if (idx)
+    idx = ljpi_tree_find(&m->nodes, (uint32_t)ljpi_at(&m->nodes, idx)->value,
+                         k2);
+  return idx ? (uint32_t)ljpi_at(&m->nodes, idx)->value : LJPI_NONE;
+}
+
+LJPI_INLINE uint32_t ljpi_map_get(const ljpi_map *m, unsigned tag,
+                                  uint64_t k1, uint64_t k2)
+{
+  size_t at = ljpi_map_hash(tag, k1, k2), mask = m->cap - 1, i;
+  for (i = 0; m->cap && i < LJPI_PROBES; i++) {
+    const ljpi_entry *e = &m->v[(at + i) & mask];
+    if (e->value == 0) break;
+    if (e->k1 == k1 && e->k2 == k2 && e->tag == tag) return e->value - 1;
+  }
+  return m->spilled ? ljpi_map_spilled(m, tag, k1, k2) : LJPI_NONE;
+}
+
+static ljp_status ljpi_map_spill(ljpi_map *m, const ljpi_entry *e)
+{
+  uint32_t outer, inner, root;
+  int made;
+  ljp_status st = ljpi_tree_insert(&m->nodes, &m->roots[e->tag], e->k1,
+                                   &outer, &made);
+  if (st != LJP_OK) return st;
+  root = (uint32_t)ljpi_at(&m->nodes, outer)->value;
+  st = ljpi_tree_insert(&m->nodes, &root, e->k2, &inner, &made);
+  if (st != LJP_OK) return st;
+  ljpi_at(&m->nodes, outer)->value = root;
+  ljpi_at(&m->nodes, inner)->value = e->value - 1;
+  m->spilled = 1;
+  return LJP_OK;
+}
+
+/* Puts an entry whose key is not in the table there, or else in the trees. */
+static ljp_status ljpi_map_place(ljpi_map *m, ljpi_entry *v, size_t cap,
+                                 const ljpi_entry *e)
+{
+  size_t at = ljpi_map_hash(e->tag, e->k1, e->k2), i;
+  for (i = 0; i < LJPI_PROBES; i++) {
+    ljpi_entry *to = &v[(at + i) & (cap - 1)];
+    if (to->value == 0) {
+      *to = *e;
+      return LJP_OK;
+    }
+  }
+  return ljpi_map_spill(m, e);
+}
+
+static ljp_status ljpi_map_grow(ljpi_map *m)
+{
+  size_t cap = m->cap ? m->cap * 2 : 256, i;
+  void *p = NULL;
+  ljpi_entry *v;
+  ljp_status st;
+  if (m->count * 2 < m->cap) return LJP_OK;
+  if (m->count >= LJPI_NONE - 1) return LJP_E_NOMEM;
+  st = ljpi_alloc_array(m->mem, &p, cap, sizeof(*v));
+  if (st != LJP_OK) return st;
+  v = (ljpi_entry *)p;
+  memset(v, 0, cap * sizeof(*v));
+  for (i = 0; i < m->cap && st == LJP_OK; i++)
+    if (m->v[i].value) st = ljpi_map_place(m, v, cap, &m->v[i]);
+  if (st != LJP_OK) {
+    ljpi_free_array(m->mem, v, cap, sizeof(*v));
+    return st;
+  }
+  ljpi_free_array(m->mem, m->v, m->cap, sizeof(*m->v));
+  m->v = v;
+  m->cap = cap;
+  return LJP_OK;
+}
+
+/* Sets a key to `value`, new or not. */
+static ljp_status ljpi_map_set(ljpi_map *m, unsigned tag, uint64_t k1,
+                               uint64_t k2, uint32_t value)
+{
+  size_t at = ljpi_map_hash(tag, k1, k2), i;
+  ljpi_entry e;
+  ljp_status st;
+  e.k1 = k1;
+  e.k2 = k2;
+  e.tag = tag;
+  e.value = value + 1;
+  for (i = 0; m->cap && i < LJPI_PROBES; i++) {
+    ljpi_entry *old = &m->v[(at + i) & (m->cap - 1)];
+    if (old->value == 0) break;
+    if (old->k1 == k1 && old->k2 == k2 && old->tag == tag) {
+      old->value = e.value;
+      return LJP_OK;
+    }
+  }
+  if (m->spilled && ljpi_map_spilled(m, tag, k1, k2) != LJPI_NONE)
+    return ljpi_map_spill(m, &e);
+  st = ljpi_map_grow(m);
+  if (st == LJP_OK) st = ljpi_map_place(m, m->v, m->cap, &e);
+  if (st == LJP_OK) m->count++;
+  return st;
+}
+
+/* - Live blocks - */
+
+#define LJPI_SEG_MIN 64u      /* Smallest number of homes of a segment, */
+#define LJPI_SEG_STEP 4096u   /* the number that it doubles up to, */
+#define LJPI_SEG_MAX 7168u    /* and the one that it reaches by quarters. */
+#define LJPI_SEG_PAD 128u     /* Slots behind the last home; most probes. */
+#define LJPI_DIR_MAX 22u      /* Bits of the directory. */
+#define LJPI_LIVE_SLACK (UINT64_C(192) << 10)
+#define LJPI_BIG UINT32_MAX   /* Size stands in the tree of big ones. */
+
+/* 16 bytes a live block. */
+typedef struct ljpi_live_slot {
+  uint64_t addr;
+  uint32_t site;          /* LJPI_NONE: empty */
+  uint32_t size;
+} ljpi_live_slot;
+
+/* Blocks whose hash begins with the same `depth` bits. Linear probing; the
+** homes lie in the order of the hash's low half. */
+typedef struct ljpi_seg {
+  uint32_t homes, count, depth, pad;
+  ljpi_live_slot slot[1];
+} ljpi_seg;
+
+/* Extendible hashing: segments are grown and split one at a time, so nothing
+** is ever copied as a whole. Growth stops where the table would pass 32 bytes
+** for the most blocks that were live at once; blocks without a place, which
+** only chosen addresses can bring about, go into a tree of 24-byte nodes. */
+typedef struct ljpi_live {
+  ljpi_mem *mem;
+  ljpi_seg **dir;         /* 2^depth */
+  unsigned depth;
+  ljpi_nodes nodes;
+  uint32_t tree, big;     /* roots; values: site << 32 | size, and size */
+  size_t tree_count, big_count;
+  uint64_t count, peak, size, max;
+} ljpi_live;
+
+static size_t ljpi_seg_size(uint32_t homes)
+{
+  return offsetof(ljpi_seg, slot) +
+         (size_t)(homes + LJPI_SEG_PAD) * sizeof(ljpi_live_slot);
+}
+
+LJPI_INLINE uint32_t ljpi_home(uint64_t hash, uint32_t homes)
+{
+  return (uint32_t)(((hash & 0xffffffffu) * homes) >> 32);
+}
+
+LJPI_INLINE size_t ljpi_dir_at(const ljpi_live *l, uint64_t hash)
+{
+  return l->depth ? (size_t)(hash >> (64 - l->depth)) : 0;
+}
+
+static ljp_status ljpi_seg_new(ljpi_live *l, uint32_t homes, uint32_t depth,
+                               ljpi_seg **out)
+{
+  void *p = NULL;
+  uint32_t i;
+  ljp_status st = ljpi_alloc_array(l->mem, &p, ljpi_seg_size(homes), 1);
+  if (st != LJP_OK) return st;
+  *out = (ljpi_seg *)p;
+  (*out)->homes = homes;
+  (*out)->depth = depth;
+  (*out)->count = 0;
+  for (i = 0; i < homes + LJPI_SEG_PAD; i++) (*out)->slot[i].site = LJPI_NONE;
+  l->size += ljpi_seg_size(homes);
+  return LJP_OK;
+}
+
+static void ljpi_seg_free(ljpi_live *l, ljpi_seg *seg)
+{
+  if (!seg) return;
+  l->size -= ljpi_seg_size(seg->homes);
+  ljpi_free_array(l->mem, seg, ljpi_seg_size(seg->homes), 1);
+}
+
+static void ljpi_live_free(ljpi_live *l)
+{
+  size_t i = 0, n = (size_t)1 << l->depth;
+  if (!l->dir) return;
+  while (i < n) {
+    ljpi_seg *seg = l->dir[i];
+    i += (size_t)1 << (l->depth - seg->depth);
+    ljpi_seg_free(l, seg);
+  }
+  ljpi_free_array(l->mem, l->dir, n, sizeof(*l->dir));
+  ljpi_nodes_free(&l->nodes);
+}
+
+static ljp_status ljpi_live_init(ljpi_live *l)
+{
+  void *p = NULL;
+  ljp_status st = ljpi_alloc_array(l->mem, &p, 1, sizeof(*l->dir));
+  if (st != LJP_OK) return st;
+  l->dir = (ljpi_seg **)p;
+  st = ljpi_seg_new(l, LJPI_SEG_MIN, 0, &l->dir[0]);
+  if (st == LJP_OK) return st;
+  ljpi_free_array(l->mem, l->dir, 1, sizeof(*l->dir));
+  l->dir = NULL;
+  return st;
+}
+
+/* The block's slot, or where it can be put; NULL: no place within reach. */
+LJPI_INLINE ljpi_live_slot *ljpi_seg_probe(ljpi_seg *seg, uint64_t addr,
+                                           uint64_t hash)
+{
+  ljpi_live_slot *s = &seg->slot[ljpi_home(hash, seg->homes)];
+  ljpi_live_slot *end = s + LJPI_SEG_PAD;
+  for (; s < end; s++)
+    if (s->site == LJPI_NONE || s->addr == addr) return s;
+  return NULL;
+}
+
+/* Moves what belongs to them from one segment into one or two others, the
+** next hash bit deciding. 0: something found no place. */
+static int ljpi_seg_move(const ljpi_seg *from, ljpi_seg *const *to,
+                         unsigned bit)
+{
+  uint32_t i;
+  for (i = 0; i < from->homes + LJPI_SEG_PAD; i++) {
+    const ljpi_live_slot *s = &from->slot[i];
+    ljpi_live_slot *t;
+    ljpi_seg *seg;
+    uint64_t hash;
+    if (s->site == LJPI_NONE) continue;
+    hash = ljpi_mix(s->addr);
+    seg = to[bit ? hash >> (64 - bit) & 1 : 0];
+    t = ljpi_seg_probe(seg, s->addr, hash);
+    if (!t) return 0;
+    *t = *s;
+    seg->count++;
+  }
+  return 1;
+}
+
+/* Whether the table may take `more` bytes. */
+static int ljpi_live_may(const ljpi_live *l, uint64_t more)
+{
+  uint64_t all = l->size + more + ljpi_nodes_size(&l->nodes) +
+                 ((uint64_t)sizeof(*l->dir) << l->depth);
+  return all <= LJPI_LIVE_SLACK || (all - LJPI_LIVE_SLACK) / 32 < l->peak;
+}
+
+/* Points all of the directory's entries for a segment's bits at `seg`. */
+static void ljpi_dir_set(ljpi_live *l, uint64_t hash, ljpi_seg *seg)
+{
+  size_t n = (size_t)1 << (l->depth - seg->depth), i;
+  size_t at = ljpi_dir_at(l, hash) & ~(n - 1);
+  for (i = 0; i < n; i++) l->dir[at + i] = seg;
+}
+
+/* Exchanges the segment of `hash` for one of another size. */
+static ljp_status ljpi_seg_resize(ljpi_live *l, uint64_t hash, uint32_t homes,
+                                  int *done)
+{
+  ljpi_seg *old = l->dir[ljpi_dir_at(l, hash)], *seg;
+  ljp_status st;
+  *done = 0;
+  if (homes > old->homes && !ljpi_live_may(l, ljpi_seg_size(homes) -
+                                                  ljpi_seg_size(old->homes)))
+    return LJP_OK;
+  st = ljpi_seg_new(l, homes, old->depth, &seg);
+  if (st != LJP_OK) return st;
+  *done = ljpi_seg_move(old, &seg, 0);
+  if (*done) ljpi_dir_set(l, hash, seg);
+  ljpi_seg_free(l, *done ? old : seg);
+  return LJP_OK;
+}
+
+/* Doubles the directory. */
+static ljp_status ljpi_dir_double(ljpi_live *l)
+{
+  size_t n = (size_t)1 << l->depth, i;
+  void *p = NULL;
+  ljp_status st = ljpi_alloc_array(l->mem, &p, n * 2, sizeof(*l->dir));
+  if (st != LJP_OK) return st;
+  for (i = 0; i < n * 2; i++) ((ljpi_seg **)p)[i] = l->dir[i / 2];
+  ljpi_free_array(l->mem, l->dir, n, sizeof(*l->dir));
+  l->dir = (ljpi_seg **)p;
+  l->depth++;
+  return LJP_OK;
+}
+
+/* Number of homes that `count` blocks fill by little over half. */
+static uint32_t ljpi_seg_homes(uint32_t count)
+{
+  uint32_t homes = LJPI_SEG_MIN;
+  while (homes < LJPI_SEG_STEP && homes < count + count / 2) homes *= 2;
+  return homes;
+}
+
+/* How many of a segment's blocks have the next hash bit set. */
+static uint32_t ljpi_seg_ones(const ljpi_seg *seg)
+{
+  uint32_t i, ones = 0;
+  for (i = 0; i < seg->homes + LJPI_SEG_PAD; i++)
+    if (seg->slot[i].site != LJPI_NONE)
+      ones += (uint32_t)(ljpi_mix(seg->slot[i].addr) >>
+                         (63 - seg->depth)) & 1;
+  return ones;
+}
+
+/* Splits the segment of `hash` in two by the next bit. */
+static ljp_status ljpi_seg_split(ljpi_live *l, uint64_t hash, int *done)
+{
+  ljpi_seg *old = l->dir[ljpi_dir_at(l, hash)], *to[2] = {NULL, NULL};
+  uint32_t depth = old->depth + 1, ones = ljpi_seg_ones(old);
+  uint32_t homes[2];
+  uint64_t more;
+  ljp_status st;
+  *done = 0;
+  homes[0] = ljpi_seg_homes(old->count - ones);
+  homes[1] = ljpi_seg_homes(ones);
+  more = ljpi_seg_size(homes[0]) + ljpi_seg_size(homes[1]);
+  more = more > ljpi_seg_size(old->homes)
+         ? more - ljpi_seg_size(old->homes) : 0;
+  if (old->depth == l->depth) {
+    if (depth > LJPI_DIR_MAX ||
+        !ljpi_live_may(l, more + ((uint64_t)sizeof(*l->dir) << l->depth)))
+      return LJP_OK;
+    st = ljpi_dir_double(l);
+    if (st != LJP_OK) return st;
+  } else if (!ljpi_live_may(l, more)) {
+    return LJP_OK;
+  }
+  st = ljpi_seg_new(l, homes[0], depth, &to[0]);
+  if (st == LJP_OK) st = ljpi_seg_new(l, homes[1], depth, &to[1]);
+  if (st == LJP_OK) *done = ljpi_seg_move(old, to, depth);
+  if (*done) {
+    uint64_t bit = UINT64_C(1) << (64 - depth);
+    ljpi_dir_set(l, hash & ~bit, to[0]);
+    ljpi_dir_set(l, hash | bit, to[1]);
+    ljpi_seg_free(l, old);
+  } else {
+    ljpi_seg_free(l, to[0]);
+    ljpi_seg_free(l, to[1]);
+  }
+  return st;
+}
+
+/* Makes room in the segment of `hash`, if it is filled well and may grow. */
+static ljp_status ljpi_live_grow(ljpi_live *l, uint64_t hash, int *done)
+{
+  const ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  uint32_t homes = seg->homes;
+  *done = 0;
+  if (seg->count < homes / 2) return LJP_OK;
+  if (homes >= LJPI_SEG_MAX) return ljpi_seg_split(l, hash, done);
+  homes = homes < LJPI_SEG_STEP ? homes * 2 : homes + LJPI_SEG_STEP / 4;
+  return ljpi_seg_resize(l, hash, homes, done);
+}
+
+/* Node of a block in the tree, or 0. */
+LJPI_INLINE uint32_t ljpi_live_node(const ljpi_live *l, uint64_t addr)
+{
+  return l->tree_count ? ljpi_tree_find(&l->nodes, l->tree, addr) : 0;
+}
+
+/* Size of a block that has `size` in its slot. */
+LJPI_INLINE uint64_t ljpi_live_size(const ljpi_live *l, uint64_t addr,
+                                    uint32_t size)
+{
+  if (LJPI_LIKELY(size != LJPI_BIG)) return size;
+  return ljpi_at(&l->nodes, ljpi_tree_find(&l->nodes, l->big, addr))->value;
+}
+
+/* Looks a block up. */
+LJPI_INLINE int ljpi_live_find(const ljpi_live *l, uint64_t addr,
+                               uint64_t hash, ljp_block *out)
+{
+  ljpi_live_slot *s = ljpi_seg_probe(l->dir[ljpi_dir_at(l, hash)], addr,
+                                     hash);
+  uint64_t packed;
+  uint32_t node;
+  out->addr = addr;
+  if (LJPI_LIKELY(s && s->site != LJPI_NONE)) {
+    out->site = s->site;
+    out->size = ljpi_live_size(l, addr, s->size);
+    return 1;
+  }
+  node = ljpi_live_node(l, addr);
+  if (!node) return 0;
+  packed = ljpi_at(&l->nodes, node)->value;
+  out->site = (uint32_t)(packed >> 32);
+  out->size = ljpi_live_size(l, addr, (uint32_t)packed);
+  return 1;
+}
+
+/* Takes a slot out and closes the gap. */
+static void ljpi_seg_remove(ljpi_seg *seg, ljpi_live_slot *s)
+{
+  ljpi_live_slot *end = seg->slot + seg->homes + LJPI_SEG_PAD, *t;
+  for (t = s + 1; t < end && t->site != LJPI_NONE; t++) {
+    if (seg->slot + ljpi_home(ljpi_mix(t->addr), seg->homes) > s) continue;
+    *s = *t;
+    s = t;
+  }
+  s->site = LJPI_NONE;
+  seg->count--;
+}
+
+/* Forgets a block that is there. */
+static void ljpi_live_remove(ljpi_live *l, uint64_t addr, uint64_t hash)
+{
+  ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  ljpi_live_slot *s = ljpi_seg_probe(seg, addr, hash);
+  uint64_t packed;
+  uint32_t size;
+  int done;
+  l->count--;
+  if (LJPI_LIKELY(s && s->site != LJPI_NONE)) {
+    size = s->size;
+    ljpi_seg_remove(seg, s);
+    if (seg->homes > LJPI_SEG_MIN && seg->count < seg->homes / 8)
+      (void)ljpi_seg_resize(l, hash, ljpi_seg_homes(seg->count), &done);
+  } else {
+    ljpi_tree_remove(&l->nodes, &l->tree, addr, &packed);
+    l->tree_count--;
+    size = (uint32_t)packed;
+  }
+  if (size != LJPI_BIG) return;
+  ljpi_tree_remove(&l->nodes, &l->big, addr, &packed);
+  l->big_count--;
+}
+
+/* Room for a block that is not in the table: a slot, or NULL and a tree
+** node. */
+static ljp_status ljpi_live_room(ljpi_live *l, uint64_t addr, uint64_t hash,
+                                 ljpi_live_slot **slot, uint32_t *node)
+{
+  ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  ljp_status st = LJP_OK;
+  int done = 0;
+  *slot = ljpi_seg_probe(seg, addr, hash);
+  if (!*slot || seg->count >= seg->homes - seg->homes / 4) {
+    st = ljpi_live_grow(l, hash, &done);
+    if (st != LJP_OK) return st;
+    seg = l->dir[ljpi_dir_at(l, hash)];
+    if (done) *slot = ljpi_seg_probe(seg, addr, hash);
+  }
+  /* Beyond this load probes get long: the tree is better. */
+  if (*slot && seg->count < seg->homes - seg->homes / 8) {
+    seg->count++;
+    return LJP_OK;
+  }
+  *slot = NULL;
+  st = ljpi_tree_insert(&l->nodes, &l->tree, addr, node, &done);
+  if (st == LJP_OK) l->tree_count++;
+  return st;
+}
+
+/* Notes the size of a big block. */
+static ljp_status ljpi_live_big(ljpi_live *l, uint64_t addr, uint64_t size)
+{
+  uint32_t idx;
+  int made;
+  ljp_status st = ljpi_tree_insert(&l->nodes, &l->big, addr, &idx, &made);
+  if (st != LJP_OK) return st;
+  ljpi_at(&l->nodes, idx)->value = size;
+  l->big_count += (size_t)made;
+  return LJP_OK;
+}
+
+/* Adds a block that is not there. */
+static ljp_status ljpi_live_add(ljpi_live *l, uint64_t addr, uint64_t hash,
+                                uint64_t size, uint32_t site)
+{
+  ljpi_live_slot *slot;
+  uint32_t node = 0, small = size < LJPI_BIG ? (uint32_t)size : LJPI_BIG;
+  uint64_t was;
+  ljp_status st;
+  if (l->count >= l->max) {
+    l->mem->hit = LJP_LIMIT_LIVE;
+    return LJP_E_LIMIT;
+  }
+  if (small == LJPI_BIG) {
+    st = ljpi_live_big(l, addr, size);
+    if (st != LJP_OK) return st;
+  }
+  st = ljpi_live_room(l, addr, hash, &slot, &node);
+  if (st != LJP_OK) {
+    if (small == LJPI_BIG) {
+      ljpi_tree_remove(&l->nodes, &l->big, addr, &was);
+      l->big_count--;
+    }
+    return st;
+  }
+  if (slot) {
+    slot->addr = addr;
+    slot->site = site;
+    slot->size = small;
+  } else {
+    ljpi_at(&l->nodes, node)->value = (uint64_t)site << 32 | small;
+  }
+  if (++l->count > l->peak) l->peak = l->count;
+  return LJP_OK;
+}
+
+/* - Sites - */
+
+#define LJPI_RING 8u      /* Meanings of one location that are looked through
+                          ** before a new site is made. */
+
+/* Which location a site is, and what it means. */
+typedef struct ljpi_place {
+  uint64_t id, line, epoch;
+  uint32_t source, label;
+  uint32_t next;          /* Ring of the sites of one location. */
+  uint32_t key;           /* Number of the location. */
+} ljpi_place;
+
+/* A site's sums and what computing them needs. */
+typedef struct ljpi_sums {
+  ljp_site s;
+  uint64_t stamp;         /* Peak that s.peak_* are of. */
+  uint32_t last_by[2];    /* Site + 1 that last freed, moved a block of it. */
+} ljpi_sums;
+
+/* A site that freed (kind 0) or moved (1) blocks of another. */
+typedef struct ljpi_pair {
+  uint32_t by, owner, kind;
+} ljpi_pair;
+
+/* Classic: a row of events of one kind and location. */
+typedef struct ljpi_row {
+  uint64_t count, plus, minus;
+  uint32_t label, kind;   /* kind: 0 allocations, 1 frees, 2 reallocations */
+} ljpi_row;
+
+/* Classic: rows of a location by kind, + 1; last override of its blocks. */
+typedef struct ljpi_key {
+  uint32_t row[3];
+  uint32_t last_row, last_over;
+} ljpi_key;
+
+/* Classic: what a row did to one location's blocks. */
+typedef struct ljpi_over {
+  uint64_t plus, minus, count;
+  uint32_t row, label;
+} ljpi_over;
+
+struct ljp_aggregate {
+  ljpi_mem *mem, own;
+  ljp_symbols *symbols;
+  ljp_model model;
+  ljpi_live live;
+  ljpi_map sites;         /* Location to its newest site. */
+  ljpi_map pairs;         /* True: (by, owner); classic: (row, key). */
+  ljpi_strings labels;    /* ljp_label as bytes. */
+  uint64_t max_sites;
+  ljpi_place *place;
+  size_t place_cap, place_count;
+  ljpi_sums *sum;
+  size_t sum_cap, sum_count;
+  ljpi_pair *pair;
+  size_t pair_cap, pair_count;
+  ljpi_row *row;
+  size_t row_cap, row_count;
+  ljpi_key *key;
+  size_t key_cap, key_count;
+  ljpi_over *over;
+  size_t over_cap, over_count;
+  ljp_totals totals;
+  uint64_t peak_stamp;    /* Number of the highest total so far. */
+  uint64_t last_addr;     /* Made by the event before, if last_made. */
+  int last_made, sampled;
+};
+
+static ljp_status ljpi_aggregate_init(ljp_aggregate *a, ljpi_mem *mem,
+                                      ljp_symbols *symbols,
+                                      const ljp_options *options)
+{
+  a->mem = a->live.mem = a->live.nodes.mem = mem;
+  a->sites.mem = a->sites.nodes.mem = mem;
+  a->pairs.mem = a->pairs.nodes.mem = mem;
+  a->labels.mem = mem;
+  a->symbols = symbols;
+  a->model = options ? options->model : LJP_MODEL_TRUE;
+  a->max_sites = ljpi_limit_or(options ? options->limits.sites : 0, 8u << 20);
+  if (a->max_sites > LJPI_NONE / 2) a->max_sites = LJPI_NONE / 2;
+  a->live.max = ljpi_limit_or(options ? options->limits.live : 0, 256u << 20);
+  a->peak_stamp = 1;
+  return ljpi_live_init(&a->live);
+}
+
+static void ljpi_aggregate_clear(ljp_aggregate *a)
+{
+  ljpi_live_free(&a->live);
+  ljpi_map_free(&a->sites);
+  ljpi_map_free(&a->pairs);
+  ljpi_strings_free(&a->labels);
+  ljpi_free_array(a->mem, a->place, a->place_cap, sizeof(*a->place));
+  ljpi_free_array(a->mem, a->sum, a->sum_cap, sizeof(*a->sum));
+  ljpi_free_array(a->mem, a->pair, a->pair_cap, sizeof(*a->pair));
+  ljpi_free_array(a->mem, a->row, a->row_cap, sizeof(*a->row));
+  ljpi_free_array(a->mem, a->key, a->key_cap, sizeof(*a->key));
+  ljpi_free_array(a->mem, a->over, a->over_cap, sizeof(*a->over));
+}
+
+LJP_API void ljp_aggregate_free(ljp_aggregate *a)
+{
+  ljpi_mem mem;
+  if (!a) return;
+  ljpi_aggregate_clear(a);
+  mem = a->own;
+  ljpi_free_array(&mem, a, 1, sizeof(*a));
+}
+
+LJP_API ljp_status ljp_aggregate_new(ljp_aggregate **out,
+                                     ljp_symbols *symbols,
+                                     const ljp_options *options)
+{
+  ljpi_mem mem;
+  void *p = NULL;
+  ljp_status st;
+  if (!out || !symbols) return LJP_E_ARG;
+  *out = NULL;
+  st = ljpi_new_object(&mem, options, &p, sizeof(ljp_aggregate));
+  if (st != LJP_OK) return st;
+  *out = (ljp_aggregate *)p;
+  (*out)->own = mem;
+  st = ljpi_aggregate_init(*out, &(*out)->own, symbols, options);
+  if (st == LJP_OK) return st;
+  ljp_aggregate_free(*out);
+  *out = NULL;
+  return st;
+}
+
+static ljp_status ljpi_new_sum(ljp_aggregate *a)
+{
+  const ljpi_place *place = &a->place[a->place_count];
+  void *p = a->sum;
+  ljpi_sums *sum;
+  ljp_status st = ljpi_grow(a->mem, &p, &a->sum_cap, a->sum_count + 1,
+                            sizeof(*a->sum));
+  a->sum = (ljpi_sums *)p;
+  if (st != LJP_OK) return st;
+  sum = &a->sum[a->sum_count++];
+  memset(sum, 0, sizeof(*sum));
+  sum->s.id = place->id;
+  sum->s.line = place->line;
+  sum->s.source = (uint8_t)place->source;
+  sum->s.label = place->label;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_new_key(ljp_aggregate *a, uint32_t *key)
+{
+  void *p = a->key;
+  ljp_status st = ljpi_grow(a->mem, &p, &a->key_cap, a->key_count + 1,
+                            sizeof(*a->key));
+  a->key = (ljpi_key *)p;
+  if (st != LJP_OK) return st;
+  *key = (uint32_t)a->key_count++;
+  memset(&a->key[*key], 0, sizeof(*a->key));
+  return LJP_OK;
+}
+
+/* A new site for a location; `old` is one that it has, or LJPI_NONE. */
+static ljp_status ljpi_new_site(ljp_aggregate *a, const ljpi_place *as,
+                                uint32_t old, uint32_t *site)
+{
+  void *p = a->place;
+  ljpi_place *place;
+  ljp_status st;
+  if (a->place_count >= a->max_sites) {
+    a->mem->hit = LJP_LIMIT_SITES;
+    return LJP_E_LIMIT;
+  }
+  st = ljpi_grow(a->mem, &p, &a->place_cap, a->place_count + 1,
+                 sizeof(*a->place));
+  a->place = (ljpi_place *)p;
+  if (st != LJP_OK) return st;
+  *site = (uint32_t)a->place_count;
+  place = &a->place[*site];
+  *place = *as;
+  if (a->model == LJP_MODEL_TRUE) st = ljpi_new_sum(a);
+  else if (old != LJPI_NONE) place->key = a->place[old].key;
+  else st = ljpi_new_key(a, &place->key);
+  if (st != LJP_OK) return st;
+  st = ljpi_map_set(&a->sites, place->source, place->id, place->line, *site);
+  if (st != LJP_OK) {
+    if (a->model == LJP_MODEL_TRUE) a->sum_count--;
+    return st;
+  }
+  place->next = *site;
+  if (old != LJPI_NONE) {
+    place->next = a->place[old].next;
+    a->place[old].next = *site;
+  }
+  a->place_count++;
+  return LJP_OK;
+}
+
+/* The site for a location now, when the one known (or LJPI_NONE) may be out
+** of date. */
+LJPI_NOINLINE ljp_status ljpi_renew_site(ljp_aggregate *a, ljpi_place *as,
+                                         uint32_t old, uint32_t *site)
+{
+  ljp_label label;
+  uint32_t at = old;
+  unsigned i;
+  ljp_status st = ljp_symbols_resolve(a->symbols, a->model, as->source,
+                                      as->id, as->line, &label);
+  if (st != LJP_OK) a->mem->hit = a->symbols->mem->hit;
+  if (st == LJP_OK)
+    st = ljpi_intern(&a->labels, &label, sizeof(label), &as->label);
+  if (st != LJP_OK) return st;
+  as->epoch = a->symbols->epoch;
+  for (i = 0; old != LJPI_NONE && i < LJPI_RING; i++) {
+    if (a->place[at].label == as->label) {
+      a->place[at].epoch = as->epoch;
+      *site = at;
+      return at == old ? LJP_OK
+                       : ljpi_map_set(&a->sites, as->source, as->id, as->line,
+                                      at);
+    }
+    at = a->place[at].next;
+  }
+  return ljpi_new_site(a, as, old, site);
+}
+
+/* The site of an event. */
+LJPI_INLINE ljp_status ljpi_site_of(ljp_aggregate *a, unsigned source,
+                                    uint64_t id, uint64_t line,
+                                    uint32_t *site)
+{
+  uint32_t at = ljpi_map_get(&a->sites, source, id, line);
+  ljpi_place as;
+  if (LJPI_LIKELY(at != LJPI_NONE &&
+                  a->place[at].epoch == a->symbols->epoch)) {
+    *site = at;
+    return LJP_OK;
+  }
+  memset(&as, 0, sizeof(as));
+  as.source = source;
+  as.id = id;
+  as.line = line;
+  return ljpi_renew_site(a, &as, at, site);
+}
+
+/* - The true model - */
+
+/* Keeps what a site owned at the highest total before it changes. */
+LJPI_INLINE ljp_site *ljpi_touch(ljp_aggregate *a, uint32_t site)
+{
+  ljpi_sums *sum = &a->sum[site];
+  if (sum->stamp != a->peak_stamp) {
+    sum->stamp = a->peak_stamp;
+    sum->s.peak_count = sum->s.live_count;
+    sum->s.peak_size = sum->s.live_size;
+  }
+  return &sum->s;
+}
+
+LJPI_INLINE void ljpi_own(ljp_aggregate *a, uint32_t site, uint64_t count,
+                          uint64_t size)
+{
+  ljp_site *s = ljpi_touch(a, site);
+  ljp_totals *t = &a->totals;
+  ljpi_add(&s->live_count, count);
+  ljpi_add(&s->live_size, size);
+  ljpi_add(&s->taken_count, count);
+  ljpi_add(&t->live_count, count);
+  ljpi_add(&t->live_size, size);
+  if (t->live_size > t->peak_size) {
+    t->peak_size = t->live_size;
+    t->peak_count = t->live_count;
+    t->peak_event = t->events + 1;
+    a->peak_stamp++;
+  }
+}
+
+LJPI_INLINE void ljpi_disown(ljp_aggregate *a, uint32_t site, uint64_t count,
+                             uint64_t size)
+{
+  ljp_site *s = ljpi_touch(a, site);
+  ljpi_sub(&s->live_count, count);
+  ljpi_sub(&s->live_size, size);
+  ljpi_add(&s->given_count, count);
+  ljpi_sub(&a->totals.live_count, count);
+  ljpi_sub(&a->totals.live_size, size);
+}
+
+/* Blocks that one stands for in a sample of `weight` bytes. */
+static uint64_t ljpi_scale(uint64_t weight, uint64_t size)
+{
+  uint64_t n = size ? weight / size : 1;
+  if (size && weight % size >= size - size / 2) n++;
+  return n ? n : 1;
+}
+
+/* Notes that a site frees or moves a block of another. */
+LJPI_INLINE ljp_status ljpi_note_pair(ljp_aggregate *a, uint32_t by,
+                                      uint32_t owner, uint32_t kind)
+{
+  uint64_t key = (uint64_t)by << 32 | owner;
+  void *p = a->pair;
+  ljpi_pair *pair;
+  ljp_status st;
+  if (LJPI_LIKELY(a->sum[owner].last_by[kind] == by + 1)) return LJP_OK;
+  a->sum[owner].last_by[kind] = by + 1;
+  if (ljpi_map_get(&a->pairs, kind, key, 0) != LJPI_NONE) return LJP_OK;
+  st = ljpi_grow(a->mem, &p, &a->pair_cap, a->pair_count + 1,
+                 sizeof(*a->pair));
+  a->pair = (ljpi_pair *)p;
+  if (st == LJP_OK)
+    st = ljpi_map_set(&a->pairs, kind, key, 0, (uint32_t)a->pair_count);
+  if (st != LJP_OK) return st;
+  pair = &a->pair[a->pair_count++];
+  pair->by = by;
+  pair->owner = owner;
+  pair->kind = kind;
+  return LJP_OK;
+}
+
+/* An event with the hashes of its addresses. */
+typedef struct ljpi_hashed {
+  const ljp_event *ev;
+  uint64_t hash, old_hash;
+} ljpi_hashed;
+
+/* What an old block was; counts what does not fit. */
+LJPI_INLINE int ljpi_true_old(ljp_aggregate *a, const ljpi_hashed *h,
+                              ljp_block *old)
+{
+  ljp_totals *t = &a->totals;
+  if (!ljpi_live_find(&a->live, h->ev->old_addr, h->old_hash, old)) {
+    if (h->ev->old_addr) {
+      ljpi_add(&t->before_count, 1);
+      ljpi_add(&t->before_size, h->ev->old_size);
+    }
+    return 0;
+  }
+  if (old->size != h->ev->old_size && !a->sampled) t->size_count++;
+  return 1;
+}
+
+/* A block is (re)allocated at ev->addr by `site`. A block that is there in
+** the table, unless it is the one being moved, was never seen freed. */
+LJPI_INLINE ljp_status ljpi_true_take(ljp_aggregate *a, const ljpi_hashed *h,
+                                      uint32_t site, int moved)
+{
+  const ljp_event *ev = h->ev;
+  uint64_t size = ev->size, count = 1;
+  ljp_block was;
+  ljp_status st;
+  if (ev->weight) {
+    count = ljpi_scale(ev->weight, ev->size);
+    size = ev->weight;
+    a->sampled = 1;
+    a->totals.sampled_count++;
+  }
+  if (ljpi_live_find(&a->live, ev->addr, h->hash, &was)) {
+    ljpi_live_remove(&a->live, ev->addr, h->hash);
+    if (!moved) {
+      ljpi_disown(a, was.site, 1, was.size);
+      a->totals.again_count++;
+    }
+  }
+  st = ljpi_live_add(&a->live, ev->addr, h->hash, size, site);
+  if (st == LJP_OK) ljpi_own(a, site, count, size);
+  return st;
+}
+
+static ljp_status ljpi_true_alloc(ljp_aggregate *a, const ljpi_hashed *h,
+                                  uint32_t site)
+{
+  const ljp_event *ev = h->ev;
+  uint64_t size = ev->weight ? ev->weight : ev->size;
+  uint64_t count = ev->weight ? ljpi_scale(ev->weight, ev->size) : 1;
+  ljp_site *s;
+  ljp_status st;
+  if (ev->addr == 0) {
+    ljpi_add(&a->sum[site].s.failed_count, 1);
+    ljpi_add(&a->sum[site].s.failed_size, ev->size);
+    ljpi_add(&a->totals.failed_count, 1);
+    a->last_made = 0;
+    return LJP_OK;
+  }
+  st = ljpi_true_take(a, h, site, 0);
+  if (st != LJP_OK) return st;
+  s = &a->sum[site].s;
+  ljpi_add(&s->alloc_count, count);
+  ljpi_add(&s->alloc_size, size);
+  ljpi_add(&a->totals.alloc_count, count);
+  ljpi_add(&a->totals.alloc_size, size);
+  a->last_addr = ev->addr;
+  a->last_made = 1;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_true_free(ljp_aggregate *a, const ljpi_hashed *h,
+                                 uint32_t site)
+{
+  const ljp_event *ev = h->ev;
+  ljp_block old;
+  ljp_status st;
+  uint64_t count = 1, size = ev->old_size;
+  if (ljpi_true_old(a, h, &old)) {
+    if (a->sampled) {
+      count = ljpi_scale(old.size, ev->old_size);
+      size = old.size;
+    }
+    st = ljpi_note_pair(a, site, old.site, 0);
+    if (st != LJP_OK) return st;
+    ljpi_live_remove(&a->live, ev->old_addr, h->old_hash);
+    ljpi_disown(a, old.site, count, old.size);
+    if (a->last_made && a->last_addr == ev->old_addr) {
+      ljpi_add(&a->sum[old.site].s.temp_count, count);
+      ljpi_add(&a->sum[old.site].s.temp_size, old.size);
+      ljpi_add(&a->totals.temp_count, count);
+      ljpi_add(&a->totals.temp_size, old.size);
+    }
+  }
+  a->last_made = 0;
+  ljpi_add(&a->sum[site].s.free_count, count);
+  ljpi_add(&a->sum[site].s.free_size, size);
+  ljpi_add(&a->totals.free_count, count);
+  ljpi_add(&a->totals.free_size, size);
+  return LJP_OK;
+}
+
+static ljp_status ljpi_true_realloc(ljp_aggregate *a, const ljpi_hashed *h,
+                                    uint32_t site)
+{
+  const ljp_event *ev = h->ev;
+  ljp_block old;
+  ljp_site *s;
+  ljp_status st = LJP_OK;
+  int known, moved = 0;
+  a->last_made = 0;
+  if (ev->addr == 0) {
+    ljpi_add(&a->sum[site].s.failed_count, 1);
+    ljpi_add(&a->sum[site].s.failed_size, ev->size);
+    ljpi_add(&a->totals.failed_count, 1);
+    return LJP_OK;
+  }
+  known = ljpi_true_old(a, h, &old);
+  if (known) {
+    st = ljpi_note_pair(a, site, old.site, 1);
+    if (st != LJP_OK) return st;
+    ljpi_disown(a, old.site,
+                a->sampled ? ljpi_scale(old.size, ev->old_size) : 1,
+                old.size);
+    if (ev->old_addr == ev->addr)
+      moved = 1;
+    else
+      ljpi_live_remove(&a->live, ev->old_addr, h->old_hash);
+  }
+  st = ljpi_true_take(a, h, site, moved);
+  if (st != LJP_OK) return st;
+  s = &a->sum[site].s;
+  ljpi_add(&s->realloc_count, 1);
+  ljpi_add(&s->realloc_new_size, ev->size);
+  ljpi_add(&s->realloc_old_size, ev->old_size);
+  ljpi_add(&a->totals.realloc_count, 1);
+  ljpi_add(&a->totals.realloc_new_size, ev->size);
+  ljpi_add(&a->totals.realloc_old_size, ev->old_size);
+  return LJP_OK;
+}
+
+static ljp_status ljpi_true_event(ljp_aggregate *a, const ljpi_hashed *h)
+{
+  const ljp_event *ev = h->ev;
+  uint32_t site;
+  ljp_status st;
+  if (ev->kind == LJP_EVENT_FREE && ev->old_addr == 0) {
+    ljpi_add(&a->totals.null_free_count, 1);
+    return LJP_OK;
+  }
+  st = ljpi_site_of(a, ev->source, ev->id, ev->line, &site);
+  if (st != LJP_OK) return st;
+  switch (ev->kind) {
+  case LJP_EVENT_FREE: st = ljpi_true_free(a, h, site); break;
+  case LJP_EVENT_REALLOC:
+  case LJP_EVENT_FAILED_REALLOC: st = ljpi_true_realloc(a, h, site); break;
+  default: st = ljpi_true_alloc(a, h, site); break;
+  }
+  if (st == LJP_OK) ljpi_add(&a->totals.events, 1);
+  return st;
+}
+
+/* - The classic model - */
+
+/* Row of a kind of event at a site. */
+LJPI_INLINE ljp_status ljpi_row_of(ljp_aggregate *a, uint32_t kind,
+                                   uint32_t site, uint32_t *row)
+{
+  uint32_t *at = &a->key[a->place[site].key].row[kind];
+  void *p = a->row;
+  ljp_status st;
+  if (LJPI_LIKELY(*at != 0)) {
+    *row = *at - 1;
+    return LJP_OK;
+  }
+  st = ljpi_grow(a->mem, &p, &a->row_cap, a->row_count + 1, sizeof(*a->row));
+  a->row = (ljpi_row *)p;
+  if (st != LJP_OK) return st;
+  *row = (uint32_t)a->row_count++;
+  *at = *row + 1;
+  memset(&a->row[*row], 0, sizeof(*a->row));
+  a->row[*row].label = a->place[site].label;
+  a->row[*row].kind = kind;
+  return LJP_OK;
+}
+
+/* What a row does to blocks of the owner's location. */
+LJPI_INLINE ljp_status ljpi_over_of(ljp_aggregate *a, uint32_t row,
+                                    uint32_t owner, uint32_t *over)
+{
+  ljpi_key *key = &a->key[a->place[owner].key];
+  uint64_t pair = (uint64_t)row << 32 | a->place[owner].key;
+  void *p = a->over;
+  ljp_status st;
+  if (LJPI_LIKELY(key->last_row == row + 1)) {
+    *over = key->last_over;
+    return LJP_OK;
+  }
+  *over = ljpi_map_get(&a->pairs, 0, pair, 0);
+  if (*over == LJPI_NONE) {
+    st = ljpi_grow(a->mem, &p, &a->over_cap, a->over_count + 1,
+                   sizeof(*a->over));
+    a->over = (ljpi_over *)p;
+    *over = (uint32_t)a->over_count;
+    if (st == LJP_OK) st = ljpi_map_set(&a->pairs, 0, pair, 0, *over);
+    if (st != LJP_OK) return st;
+    memset(&a->over[*over], 0, sizeof(*a->over));
+    a->over[*over].row = row;
+    a->over[*over].label = a->place[owner].label;
+    a->over_count++;
+  }
+  key->last_row = row + 1;
+  key->last_over = *over;
+  return LJP_OK;
+}
+
+/* The old block goes; the row gets what it overrode. */
+LJPI_INLINE ljp_status ljpi_classic_old(ljp_aggregate *a,
+                                        const ljpi_hashed *h, uint32_t row)
+{
+  const ljp_event *ev = h->ev;
+  ljpi_over *over;
+  ljp_block old;
+  uint32_t idx;
+  ljp_status st;
+  if (!ljpi_live_find(&a->live, ev->old_addr, h->old_hash, &old))
+    return LJP_OK;
+  st = ljpi_over_of(a, row, old.site, &idx);
+  if (st != LJP_OK) return st;
+  over = &a->over[idx];
+  if (ev->kind == LJP_EVENT_REALLOC) ljpi_add(&over->plus, ev->size);
+  ljpi_add(&over->minus, old.size);
+  over->count++;
+  ljpi_live_remove(&a->live, ev->old_addr, h->old_hash);
+  return LJP_OK;
+}
+
+static ljp_status ljpi_classic_event(ljp_aggregate *a, const ljpi_hashed *h)
+{
+  const ljp_event *ev = h->ev;
+  unsigned source = LJP_SOURCE_C;
+  uint64_t id = ev->id, line = ev->line;
+  uint32_t site, row;
+  ljp_block was;
+  ljp_status st;
+  if (ev->kind > LJP_EVENT_REALLOC) return LJP_OK;
+  if (ev->source == LJP_SOURCE_TRACE) {
+    /* A location is address, line and trace number, nothing more. */
+    if (id == 0) {
+      id = line;
+      line = 0;
+    } else {
+      source = LJP_SOURCE_TRACE;
+    }
+  }
+  st = ljpi_site_of(a, source, id, line, &site);
+  if (st == LJP_OK) st = ljpi_row_of(a, ev->kind - 1u, site, &row);
+  if (st != LJP_OK) return st;
+  a->row[row].count++;
+  ljpi_add(&a->row[row].plus, ev->size);
+  ljpi_add(&a->row[row].minus, ev->old_size);
+  ljpi_add(&a->totals.events, 1);
+  if (ev->kind != LJP_EVENT_ALLOC) st = ljpi_classic_old(a, h, row);
+  if (st != LJP_OK || ev->kind == LJP_EVENT_FREE) return st;
+  if (ljpi_live_find(&a->live, ev->addr, h->hash, &was))
+    ljpi_live_remove(&a->live, ev->addr, h->hash);
+  return ljpi_live_add(&a->live, ev->addr, h->hash, ev->size, site);
+}
+
+/* - Batches - */
+
+#define LJPI_AHEAD 32u    /* Events whose blocks are fetched beforehand. */
+
+LJPI_INLINE void ljpi_fetch(const ljpi_live *l, uint64_t hash)
+{
+  const ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  LJPI_PREFETCH(&seg->slot[ljpi_home(hash, seg->homes)]);
+}
+
+LJP_API ljp_status ljp_aggregate_events(ljp_aggregate *a,
+                                        const ljp_event *events, size_t count,
+                                        size_t *failed)
+{
+  ljpi_hashed h[LJPI_AHEAD];
+  size_t at, i, n;
+  for (at = 0; at < count; at += n) {
+    n = count - at < LJPI_AHEAD ? count - at : LJPI_AHEAD;
+    for (i = 0; i < n; i++) {
+      h[i].ev = &events[at + i];
+      h[i].hash = ljpi_mix(h[i].ev->addr);
+      h[i].old_hash = ljpi_mix(h[i].ev->old_addr);
+      if (h[i].ev->addr) ljpi_fetch(&a->live, h[i].hash);
+      if (h[i].ev->old_addr) ljpi_fetch(&a->live, h[i].old_hash);
+    }
+    for (i = 0; i < n; i++) {
+      ljp_status st = a->model == LJP_MODEL_TRUE ? ljpi_true_event(a, &h[i])
+                                                 : ljpi_classic_event(a, &h[i]);
+      if (st == LJP_OK) continue;
+      if (failed) *failed = at + i;
+      return st;
+    }
+  }
+  return LJP_OK;
+}
+
+LJP_API ljp_limit ljp_aggregate_limit(const ljp_aggregate *a)
+{
+  return a->mem->hit;
+}
+
+LJP_API const ljp_totals *ljp_aggregate_totals(const ljp_aggregate *a)
+{
+  return &a->totals;
+}
+
+LJP_API size_t ljp_aggregate_site_count(const ljp_aggregate *a)
+{
+  return a->sum_count;
+}
+
+LJP_API void ljp_aggregate_site(const ljp_aggregate *a, size_t idx,
+                                ljp_site *out)
+{
+  const ljpi_sums *sum = &a->sum[idx];
+  *out = sum->s;
+  if (sum->stamp == a->peak_stamp) return;
+  out->peak_count = out->live_count;
+  out->peak_size = out->live_size;
+}
+
+LJP_API const ljp_label *ljp_aggregate_label(const ljp_aggregate *a,
+                                             uint32_t label)
+{
+  const void *p = a->labels.v[label].p;
+  return (const ljp_label *)p;
+}
+
+LJP_API int ljp_aggregate_find(const ljp_aggregate *a, uint64_t addr,
+                               ljp_block *out)
+{
+  return ljpi_live_find(&a->live, addr, ljpi_mix(addr), out);
+}
+
+LJP_API uint64_t ljp_aggregate_table_size(const ljp_aggregate *a)
+{
+  const ljpi_live *l = &a->live;
+  return l->size + ljpi_nodes_size(&l->nodes) +
+         ((uint64_t)sizeof(*l->dir) << l->depth);
+}
+
+/* -- Reports ------------------------------------------------------------ */
+
+/* - Output - */
+
+typedef struct ljpi_out {
+  ljp_write write;
+  void *user;
+  size_t used;
+  int failed, human, escape;
+  char buf[2048];
+} ljpi_out;
+
+static void ljpi_out_flush(ljpi_out *o)
+{
+  if (o->used && !o->failed && o->write(o->user, o->buf, o->used))
+    o->failed = 1;
+  o->used = 0;
+}
+
+static void ljpi_put(ljpi_out *o, const char *p, size_t size)
+{
+  while (size) {
+    size_t n = sizeof(o->buf) - o->used;
+    if (n > size) n = size;
+    memcpy(o->buf + o->used, p, n);
+    o->used += n;
+    p += n;
+    size -= n;
+    if (o->used == sizeof(o->buf)) ljpi_out_flush(o);
+  }
+}
+
+static void ljpi_puts(ljpi_out *o, const char *s)
+{
+  ljpi_put(o, s, strlen(s));
+}
+
+static void ljpi_put_u64(ljpi_out *o, uint64_t v)
+{
+  char tmp[24];
+  snprintf(tmp, sizeof(tmp), "%llu", (unsigned long long)v);
+  ljpi_puts(o, tmp);
+}
+
+/* Length of the UTF-8 character at p, 0 if there is none that may be printed
+** as it is. */
+static size_t ljpi_utf8(const unsigned char *p, size_t size)
+{
+  size_t n, i;
+  uint32_t c;
+  if (p[0] < 0x80) return p[0] >= 0x20 && p[0] != 0x7f;
+  n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+  if (p[0] < 0xc2 || p[0] > 0xf4 || n > size) return 0;
+  c = p[0] & (0x7fu >> n);
+  for (i = 1; i < n; i++) {
+    if ((p[i] & 0xc0) != 0x80) return 0;
+    c = c << 6 | (p[i] & 0x3fu);
+  }
+  if (c < 0xa0 || (n == 3 && c < 0x800) || (n == 4 && c < 0x10000)) return 0;
+  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return 0;
+  /* Marks that turn the direction of text, line and paragraph separators. */
+  if ((c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+      (c >= 0x2066 && c <= 0x2069)) return 0;
+  return n;
+}
+
+/* A name; what cannot be shown on a terminal as \xNN. */
+static void ljpi_put_name(ljpi_out *o, const char *p, size_t size)
+{
+  const unsigned char *q = (const unsigned char *)p;
+  size_t i = 0, n;
+  if (!o->escape) {
+    ljpi_put(o, p, size);
+    return;
+  }
+  while (i < size) {
+    char tmp[8];
+    n = ljpi_utf8(q + i, size - i);
+    if (n) {
+      ljpi_put(o, p + i, n);
+      i += n;
+    } else {
+      snprintf(tmp, sizeof(tmp), "\\x%02x", q[i++]);
+      ljpi_puts(o, tmp);
+    }
+  }
+}
+
+/* A size: bytes, or the largest binary unit up to GiB, whole numbers as they
+** are and others with two decimals (halves up, as LuaJIT rounds them). */
+static void ljpi_put_size(ljpi_out *o, uint64_t n)
+{
+  static const char *const unit[] = {"B", "KiB", "MiB", "GiB"};
+  unsigned k = 0;
+  uint64_t whole, rest, hundredth, div;
+  char tmp[16];
+  while (o->human && k < 3 && n >> (10 * k) >= 1024) k++;
+  div = UINT64_C(1) << (10 * k);
+  whole = n >> (10 * k);
+  rest = (n & (div - 1)) * 100;
+  hundredth = rest >> (10 * k);
+  rest &= div - 1;
+  if (rest && rest * 2 >= div) hundredth++;
+  if (hundredth == 100) {
+    whole++;
+    hundredth = 0;
+  }
+  ljpi_put_u64(o, whole);
+  if (n & (div - 1)) {
+    snprintf(tmp, sizeof(tmp), ".%02u", (unsigned)hundredth);
+    ljpi_puts(o, tmp);
+  }
+  ljpi_puts(o, unit[k]);
+}
+
+/* - Labels as text - */
+
+/* Three pieces, the middle one a name of any length. */
+typedef struct ljpi_text {
+  const char *part[3];
+  size_t size[3];
+  char head[160], tail[64];
+} ljpi_text;
+
+/* As C's %#x. */
+static void ljpi_hex(char *buf, size_t size, uint64_t v)
+{
+  snprintf(buf, size, v ? "0x%llx" : "0", (unsigned long long)v);
+}
+
+/* What stands for a label's place, without a trace before it. */
+static void ljpi_place_text(const ljp_symbols *s, const ljp_label *l,
+                            ljpi_text *t)
+{
+  size_t at = strlen(t->head), left = sizeof(t->head) - at;
+  char hex[24];
+  uint32_t alias = ljp_symbols_alias(s, l->name);
+  unsigned long long value = l->value, line = l->line;
+  ljpi_hex(hex, sizeof(hex), l->value);
+  if (l->name) t->part[1] = ljp_symbols_string(s, l->name, &t->size[1]);
+  switch (l->kind) {
+  case LJP_LABEL_INTERNAL:
+    snprintf(t->head + at, left, "INTERNAL");
+    break;
+  case LJP_LABEL_LUA:
+    if (alias) {
+      snprintf(t->head + at, left, "function_alias_%u", (unsigned)alias);
+      t->size[1] = 0;
+    }
+    snprintf(t->tail, sizeof(t->tail), ":%llu", value);
+    break;
+  case LJP_LABEL_CSYM:
+    snprintf(t->tail, sizeof(t->tail), ":%s", hex);
+    break;
+  case LJP_LABEL_NEAR:
+    snprintf(t->tail, sizeof(t->tail), "+%s?", hex);
+    break;
+  case LJP_LABEL_CFUNC:
+    snprintf(t->head + at, left, "CFUNC %s", hex);
+    break;
+  case LJP_LABEL_LFUNC:
+    snprintf(t->head + at, left, "LFUNC %s:%llu", hex, line);
+    break;
+  case LJP_LABEL_UNKNOWN_TRACE:
+    snprintf(t->head + at, left, "unknown trace");
+    break;
+  default:
+    snprintf(t->head + at, left, "site %llu", value);
+  }
+}
+
+static void ljpi_label_text(const ljp_symbols *s, const ljp_label *l,
+                            ljpi_text *t)
+{
+  char hex[24];
+  t->head[0] = t->tail[0] = 0;
+  t->part[1] = "";
+  t->size[1] = 0;
+  if (l->trace_kind) {
+    ljpi_hex(hex, sizeof(hex), l->mcode);
+    snprintf(t->head, sizeof(t->head), "TRACE [%llu]%s%s",
+             (unsigned long long)l->trace, l->trace_kind == 2 ? " " : "",
+             l->trace_kind == 2 ? hex : "");
+    if (l->kind) strcat(t->head, " started at ");
+  }
+  if (l->kind || !l->trace_kind) ljpi_place_text(s, l, t);
+  t->part[0] = t->head;
+  t->size[0] = strlen(t->head);
+  t->part[2] = t->tail;
+  t->size[2] = strlen(t->tail);
+}
+
+/* Compares labels as the bytes of their texts. */
+static int ljpi_text_cmp(const ljpi_text *a, const ljpi_text *b)
+{
+  size_t i = 0, j = 0, ai = 0, bj = 0;
+  for (;;) {
+    size_t n, m;
+    int order;
+    while (i < 3 && ai == a->size[i]) { i++; ai = 0; }
+    while (j < 3 && bj == b->size[j]) { j++; bj = 0; }
+    if (i == 3 || j == 3) return (i != 3) - (j != 3);
+    n = a->size[i] - ai;
+    m = b->size[j] - bj;
+    if (n > m) n = m;
+    order = memcmp(a->part[i] + ai, b->part[j] + bj, n);
+    if (order) return order;
+    ai += n;
+    bj += n;
+  }
+}
+
+/* - Report in the making - */
+
+/* A line of a section. */
+typedef struct ljpi_line {
+  uint64_t count, plus, minus;
+  uint64_t frees;         /* Of what is held. */
+  uint32_t label;         /* Rank. */
+  uint32_t kind;
+} ljpi_line;
+
+/* Owner (rank of its label) that a line overrides. */
+typedef struct ljpi_under {
+  uint32_t line, label;
+} ljpi_under;
+
+typedef struct ljpi_report {
+  ljpi_mem mem;
+  const ljp_aggregate *a;
+  ljpi_out out;
+  size_t label_count;
+  uint32_t *order, *rank, *tmp;   /* Labels by text; place of each; scratch. */
+  ljpi_line *line;
+  size_t line_cap, line_count;
+  ljpi_under *under;
+  size_t under_cap, under_count;
+  uint32_t *index;                /* Lines or unders in order. */
+  size_t index_cap;
+  uint32_t *index_tmp;
+  size_t index_tmp_cap;
+} ljpi_report;
+
+static void ljpi_rank_text(const ljpi_report *r, uint32_t rank, ljpi_text *t)
+{
+  ljpi_label_text(r->a->symbols, ljp_aggregate_label(r->a, r->order[rank]),
+                  t);
+}
+
+static int ljpi_cmp_label(const void *ctx, uint32_t x, uint32_t y)
+{
+  const ljpi_report *r = (const ljpi_report *)ctx;
+  ljpi_text tx, ty;
+  ljpi_label_text(r->a->symbols, ljp_aggregate_label(r->a, x), &tx);
+  ljpi_label_text(r->a->symbols, ljp_aggregate_label(r->a, y), &ty);
+  return ljpi_text_cmp(&tx, &ty);
+}
+
+/* By count, then by text. */
+static int ljpi_cmp_line(const void *ctx, uint32_t x, uint32_t y)
+{
+  const ljpi_report *r = (const ljpi_report *)ctx;
+  const ljpi_line *a = &r->line[x], *b = &r->line[y];
+  if (a->count != b->count) return a->count > b->count ? -1 : 1;
+  return a->label == b->label ? 0 : a->label < b->label ? -1 : 1;
+}
+
+/* By bytes, then by text. */
+static int ljpi_cmp_held(const void *ctx, uint32_t x, uint32_t y)
+{
+  const ljpi_report *r = (const ljpi_report *)ctx;
+  const ljpi_line *a = &r->line[x], *b = &r->line[y];
+  uint64_t m = a->plus - a->minus, n = b->plus - b->minus;
+  if (m != n) return m > n ? -1 : 1;
+  return a->label == b->label ? 0 : a->label < b->label ? -1 : 1;
+}
+
+static int ljpi_cmp_under(const void *ctx, uint32_t x, uint32_t y)
+{
+  const ljpi_report *r = (const ljpi_report *)ctx;
+  const ljpi_under *a = &r->under[x], *b = &r->under[y];
+  if (a->line != b->line) return a->line < b->line ? -1 : 1;
+  return a->label == b->label ? 0 : a->label < b->label ? -1 : 1;
+}
+
+static ljp_status ljpi_u32_array(ljpi_report *r, uint32_t **out, size_t count)
+{
+  void *p = NULL;
+  ljp_status st = ljpi_alloc_array(&r->mem, &p, count, sizeof(**out));
+  *out = (uint32_t *)p;
+  return st;
+}
+
+/* Orders the labels by text; equal texts get one rank. */
+static ljp_status ljpi_rank_labels(ljpi_report *r)
+{
+  size_t n = r->a->labels.count, i;
+  ljp_status st;
+  r->label_count = n;
+  if (n == 0) return LJP_OK;
+  st = ljpi_u32_array(r, &r->order, n);
+  if (st == LJP_OK) st = ljpi_u32_array(r, &r->rank, n);
+  if (st == LJP_OK) st = ljpi_u32_array(r, &r->tmp, n);
+  if (st != LJP_OK) return st;
+  for (i = 0; i < n; i++) r->order[i] = (uint32_t)i;
+  /* Label 0 is none and stays out of the way. */
+  if (n > 1) ljpi_sort(r->order + 1, r->tmp + 1, n - 1, ljpi_cmp_label, r);
+  r->rank[0] = 0;
+  for (i = 1; i < n; i++) {
+    int same = i > 1 && ljpi_cmp_label(r, r->order[i - 1], r->order[i]) == 0;
+    r->rank[r->order[i]] = same ? r->rank[r->order[i - 1]] : (uint32_t)i;
+  }
+  return LJP_OK;
+}
+
+/* Adds a line; only the label's rank and kind are set. */
+static ljp_status ljpi_new_line(ljpi_report *r, uint32_t rank, uint32_t kind,
+                                ljpi_line **line)
+{
+  void *p = r->line;
+  ljp_status st = ljpi_grow(&r->mem, &p, &r->line_cap, r->line_count + 1,
+                            sizeof(*r->line));
+  r->line = (ljpi_line *)p;
+  if (st != LJP_OK) return st;
+  *line = &r->line[r->line_count++];
+  memset(*line, 0, sizeof(**line));
+  (*line)->label = rank;
+  (*line)->kind = kind;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_new_under(ljpi_report *r, uint32_t line,
+                                 uint32_t rank)
+{
+  void *p = r->under;
+  ljp_status st = ljpi_grow(&r->mem, &p, &r->under_cap, r->under_count + 1,
+                            sizeof(*r->under));
+  r->under = (ljpi_under *)p;
+  if (st != LJP_OK) return st;
+  r->under[r->under_count].line = line;
+  r->under[r->under_count++].label = rank;
+  return LJP_OK;
+}
+
+/* Room for `count` indices in order, and as much to sort them. */
+static ljp_status ljpi_want_index(ljpi_report *r, size_t count)
+{
+  void *p = r->index;
+  ljp_status st = ljpi_grow(&r->mem, &p, &r->index_cap, count,
+                            sizeof(*r->index));
+  r->index = (uint32_t *)p;
+  if (st != LJP_OK) return st;
+  p = r->index_tmp;
+  st = ljpi_grow(&r->mem, &p, &r->index_tmp_cap, count, sizeof(*r->index));
+  r->index_tmp = (uint32_t *)p;
+  return st;
+}
+
+static void ljpi_report_clear(ljpi_report *r)
+{
+  ljpi_mem *m = &r->mem;
+  ljpi_free_array(m, r->order, r->label_count, sizeof(*r->order));
+  ljpi_free_array(m, r->rank, r->label_count, sizeof(*r->rank));
+  ljpi_free_array(m, r->tmp, r->label_count, sizeof(*r->tmp));
+  ljpi_free_array(m, r->line, r->line_cap, sizeof(*r->line));
+  ljpi_free_array(m, r->under, r->under_cap, sizeof(*r->under));
+  ljpi_free_array(m, r->index, r->index_cap, sizeof(*r->index));
+  ljpi_free_array(m, r->index_tmp, r->index_tmp_cap, sizeof(*r->index));
+}
+
+/* - Sections - */
+
+static void ljpi_put_rank(ljpi_report *r, uint32_t rank)
+{
+  ljpi_text t;
+  ljpi_rank_text(r, rank, &t);
+  ljpi_put(&r->out, t.part[0], t.size[0]);
+  ljpi_put_name(&r->out, t.part[1], t.size[1]);
+  ljpi_put(&r->out, t.part[2], t.size[2]);
+}
+
+/* The owners under a line: index[at..], those of this line. */
+static void ljpi_put_unders(ljpi_report *r, const uint32_t *index, size_t n,
+                            int repeats)
+{
+  uint32_t last = LJPI_NONE;
+  size_t i;
+  if (n == 0) return;
+  ljpi_puts(&r->out, "\tOverrides:\n");
+  for (i = 0; i < n; i++) {
+    uint32_t rank = r->under[index[i]].label;
+    if (rank == last && !repeats) continue;
+    last = rank;
+    ljpi_puts(&r->out, "\t\t");
+    ljpi_put_rank(r, rank);
+    ljpi_puts(&r->out, "\n");
+  }
+  ljpi_puts(&r->out, "\n");
+}
+
+/* First of `n` sorted unders whose line is not below `line`. */
+static size_t ljpi_under_at(const ljpi_report *r, const uint32_t *index,
+                            size_t n, uint32_t line)
+{
+  size_t lo = 0;
+  while (n) {
+    if (r->under[index[lo + n / 2]].line < line) {
+      lo += n / 2 + 1;
+      n -= n / 2 + 1;
+    } else {
+      n /= 2;
+    }
+  }
+  return lo;
+}
+
+static void ljpi_put_line(ljpi_report *r, const ljpi_line *line)
+{
+  ljpi_put_rank(r, line->label);
+  ljpi_puts(&r->out, ": ");
+  ljpi_put_u64(&r->out, line->count);
+  ljpi_puts(&r->out, " events\t+");
+  ljpi_put_size(&r->out, line->plus);
+  ljpi_puts(&r->out, "\t-");
+  ljpi_put_size(&r->out, line->minus);
+  ljpi_puts(&r->out, "\n");
+}
+
+/* The lines of one kind. `under`: unders in order, `repeats` as they come. */
+static void ljpi_put_events(ljpi_report *r, uint32_t kind, const char *title,
+                            const uint32_t *under, int repeats)
+{
+  size_t i, n = 0;
+  ljpi_puts(&r->out, title);
+  ljpi_puts(&r->out, "\n");
+  for (i = 0; i < r->line_count; i++)
+    if (r->line[i].kind == kind) r->index[n++] = (uint32_t)i;
+  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_line, r);
+  for (i = 0; i < n; i++) {
+    uint32_t line = r->index[i];
+    size_t from = ljpi_under_at(r, under, r->under_count, line);
+    size_t to = ljpi_under_at(r, under, r->under_count, line + 1);
+    ljpi_put_line(r, &r->line[line]);
+    ljpi_put_unders(r, under + from, to - from, repeats);
+  }
+  ljpi_puts(&r->out, "\n");
+}
+
+/* The first three sections. */
+static ljp_status ljpi_put_all_events(ljpi_report *r, int repeats)
+{
+  size_t n = r->under_count, i;
+  uint32_t *under = NULL;
+  ljp_status st = ljpi_want_index(r, n > r->line_count ? n : r->line_count);
+  if (st == LJP_OK && n) st = ljpi_u32_array(r, &under, n);
+  if (st != LJP_OK) return st;
+  for (i = 0; i < n; i++) under[i] = (uint32_t)i;
+  ljpi_sort(under, r->index_tmp, n, ljpi_cmp_under, r);
+  ljpi_put_events(r, 0, "ALLOCATIONS", under, repeats);
+  ljpi_put_events(r, 2, "REALLOCATIONS", under, repeats);
+  ljpi_put_events(r, 1, "DEALLOCATIONS", under, repeats);
+  ljpi_free_array(&r->mem, under, n, sizeof(*under));
+  return LJP_OK;
+}
+
+/* What is held, most first. */
+static ljp_status ljpi_put_held(ljpi_report *r)
+{
+  size_t i, n = 0;
+  ljp_status st = ljpi_want_index(r, r->line_count);
+  if (st != LJP_OK) return st;
+  ljpi_puts(&r->out, "HEAP SUMMARY:\n");
+  for (i = 0; i < r->line_count; i++)
+    if (r->line[i].plus > r->line[i].minus) r->index[n++] = (uint32_t)i;
+  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_held, r);
+  for (i = 0; i < n; i++) {
+    const ljpi_line *line = &r->line[r->index[i]];
+    ljpi_put_rank(r, line->label);
+    ljpi_puts(&r->out, " holds ");
+    ljpi_put_size(&r->out, line->plus - line->minus);
+    ljpi_puts(&r->out, ": ");
+    ljpi_put_u64(&r->out, line->count);
+    ljpi_puts(&r->out, " allocs, ");
+    ljpi_put_u64(&r->out, line->frees);
+    ljpi_puts(&r->out, " frees\n");
+  }
+  ljpi_puts(&r->out, "\n");
+  return LJP_OK;
+}
+
+/* A chunk's source, line by line, empty ones dropped. */
+static void ljpi_put_source(ljpi_out *o, const char *p, size_t size)
+{
+  uint64_t number = 0;
+  while (size) {
+    const char *end = (const char *)memchr(p, '\n', size);
+    size_t n = end ? (size_t)(end - p) : size;
+    if (n) {
+      ljpi_put_u64(o, ++number);
+      ljpi_puts(o, "\t| ");
+      ljpi_put_name(o, p, n);
+      ljpi_puts(o, "\n");
+    }
+    n += end != NULL;
+    p += n;
+    size -= n;
+  }
+}
+
+static void ljpi_put_aliases(ljpi_report *r)
+{
+  const ljp_symbols *s = r->a->symbols;
+  size_t i, size;
+  if (s->alias_count == 0) return;
+  ljpi_puts(&r->out, "ALIASES:\n");
+  for (i = 0; i < s->alias_count; i++) {
+    const char *p = ljp_symbols_string(s, s->aliases[i], &size);
+    ljpi_puts(&r->out, "function_alias_");
+    ljpi_put_u64(&r->out, i + 1);
+    ljpi_puts(&r->out, ":\n");
+    ljpi_put_source(&r->out, p, size);
+    ljpi_puts(&r->out, "\n\n");
+  }
+}
+
+/* - Lines of the true model: one a label - */
+
+/* The line of a label; made if need be. r->tmp has lines + 1 by rank. */
+static ljp_status ljpi_line_of(ljpi_report *r, uint32_t label, uint32_t kind,
+                               ljpi_line **line)
+{
+  uint32_t rank = r->rank[label];
+  ljp_status st;
+  if (r->tmp[rank]) {
+    *line = &r->line[r->tmp[rank] - 1];
+    return LJP_OK;
+  }
+  st = ljpi_new_line(r, rank, kind, line);
+  if (st == LJP_OK) r->tmp[rank] = (uint32_t)r->line_count;
+  return st;
+}
+
+static void ljpi_fresh_lines(ljpi_report *r)
+{
+  if (r->label_count) memset(r->tmp, 0, r->label_count * sizeof(*r->tmp));
+}
+
+static ljp_status ljpi_true_kind(ljpi_report *r, uint32_t kind)
+{
+  const ljp_aggregate *a = r->a;
+  size_t i;
+  ljpi_line *line;
+  ljp_status st = LJP_OK;
+  ljpi_fresh_lines(r);
+  for (i = 0; i < a->sum_count && st == LJP_OK; i++) {
+    const ljp_site *s = &a->sum[i].s;
+    uint64_t count = kind == 0 ? s->alloc_count
+                     : kind == 1 ? s->free_count : s->realloc_count;
+    if (count == 0) continue;
+    st = ljpi_line_of(r, s->label, kind, &line);
+    if (st != LJP_OK) break;
+    ljpi_add(&line->count, count);
+    ljpi_add(&line->plus, kind == 0 ? s->alloc_size
+                          : kind == 1 ? 0 : s->realloc_new_size);
+    ljpi_add(&line->minus, kind == 0 ? 0
+                           : kind == 1 ? s->free_size : s->realloc_old_size);
+  }
+  for (i = 0; i < a->pair_count && st == LJP_OK; i++) {
+    const ljpi_pair *pair = &a->pair[i];
+    if (pair->kind + 1 != kind) continue;
+    st = ljpi_line_of(r, a->sum[pair->by].s.label, kind, &line);
+    if (st == LJP_OK)
+      st = ljpi_new_under(r, (uint32_t)(line - r->line),
+                          r->rank[a->sum[pair->owner].s.label]);
+  }
+  return st;
+}
+
+static ljp_status ljpi_true_lines(ljpi_report *r)
+{
+  uint32_t kind;
+  ljp_status st = LJP_OK;
+  for (kind = 0; kind < 3 && st == LJP_OK; kind++)
+    st = ljpi_true_kind(r, kind);
+  return st;
+}
+
+static ljp_status ljpi_true_held(ljpi_report *r)
+{
+  const ljp_aggregate *a = r->a;
+  size_t i;
+  ljp_status st = LJP_OK;
+  r->line_count = 0;
+  ljpi_fresh_lines(r);
+  for (i = 0; i < a->sum_count && st == LJP_OK; i++) {
+    const ljp_site *s = &a->sum[i].s;
+    ljpi_line *line;
+    if (s->taken_count == 0) continue;
+    st = ljpi_line_of(r, s->label, 0, &line);
+    if (st != LJP_OK) break;
+    ljpi_add(&line->plus, s->live_size);
+    ljpi_add(&line->count, s->taken_count);
+    ljpi_add(&line->frees, s->given_count);
+  }
+  return st;
+}
+
+/* - Lines of the classic model: one a location - */
+
+static ljp_status ljpi_classic_lines(ljpi_report *r)
+{
+  const ljp_aggregate *a = r->a;
+  size_t i;
+  ljp_status st = LJP_OK;
+  for (i = 0; i < a->row_count && st == LJP_OK; i++) {
+    const ljpi_row *row = &a->row[i];
+    ljpi_line *line;
+    st = ljpi_new_line(r, r->rank[row->label], row->kind, &line);
+    if (st != LJP_OK) break;
+    line->count = row->count;
+    line->plus = row->plus;
+    line->minus = row->minus;
+  }
+  for (i = 0; i < a->over_count && st == LJP_OK; i++)
+    st = ljpi_new_under(r, a->over[i].row, r->rank[a->over[i].label]);
+  return st;
+}
+
+static ljp_status ljpi_classic_held(ljpi_report *r)
+{
+  const ljp_aggregate *a = r->a;
+  ljpi_line *line;
+  size_t i;
+  ljp_status st = LJP_OK;
+  r->line_count = 0;
+  ljpi_fresh_lines(r);
+  for (i = 0; i < a->row_count && st == LJP_OK; i++) {
+    const ljpi_row *row = &a->row[i];
+    if (row->kind != 0 || row->plus == 0) continue;
+    st = ljpi_line_of(r, row->label, 0, &line);
+    if (st != LJP_OK) break;
+    ljpi_add(&line->plus, row->plus);
+    ljpi_add(&line->count, row->count);
+  }
+  for (i = 0; i < a->over_count && st == LJP_OK; i++) {
+    const ljpi_over *over = &a->over[i];
+    st = ljpi_line_of(r, over->label, 0, &line);
+    if (st != LJP_OK) break;
+    ljpi_add(&line->plus, over->plus);
+    if (over->plus) ljpi_add(&line->count, over->count);
+    ljpi_add(&line->minus, over->minus);
+    if (over->minus) ljpi_add(&line->frees, over->count);
+  }
+  return st;
+}
+
+/* - Totals - */
+
+static void ljpi_put_total(ljpi_report *r, const char *what, uint64_t count,
+                           const char *unit, uint64_t size)
+{
+  ljpi_puts(&r->out, what);
+  ljpi_put_u64(&r->out, count);
+  ljpi_puts(&r->out, unit);
+  ljpi_put_size(&r->out, size);
+  ljpi_puts(&r->out, "\n");
+}
+
+/* A line that stands only where there is something to say. */
+static void ljpi_put_if(ljpi_report *r, const char *what, uint64_t count)
+{
+  if (count == 0) return;
+  ljpi_puts(&r->out, what);
+  ljpi_put_u64(&r->out, count);
+  ljpi_puts(&r->out, "\n");
+}
+
+static void ljpi_put_totals(ljpi_report *r, const ljp_error *e)
+{
+  const ljp_totals *t = &r->a->totals;
+  char buf[160];
+  ljpi_puts(&r->out, "TOTALS:\n");
+  ljpi_puts(&r->out, "events: ");
+  ljpi_put_u64(&r->out, t->events);
+  ljpi_puts(&r->out, "\n");
+  ljpi_put_total(r, "allocations: ", t->alloc_count, ", +", t->alloc_size);
+  ljpi_put_total(r, "reallocations: ", t->realloc_count, ", +",
+                 t->realloc_new_size);
+  ljpi_put_total(r, "reallocations: ", t->realloc_count, ", -",
+                 t->realloc_old_size);
+  ljpi_put_total(r, "deallocations: ", t->free_count, ", -", t->free_size);
+  ljpi_put_total(r, "held at the end: ", t->live_count, " blocks, ",
+                 t->live_size);
+  ljpi_put_total(r, "held at the most: ", t->peak_count, " blocks, ",
+                 t->peak_size);
+  ljpi_put_total(r, "freed by the next event: ", t->temp_count, " blocks, ",
+                 t->temp_size);
+  ljpi_put_total(r, "from before the start: ", t->before_count, " blocks, ",
+                 t->before_size);
+  ljpi_put_if(r, "failed calls: ", t->failed_count);
+  ljpi_put_if(r, "anomaly, allocated while live: ", t->again_count);
+  ljpi_put_if(r, "anomaly, old size differs: ", t->size_count);
+  ljpi_put_if(r, "frees of address 0, left out: ", t->null_free_count);
+  ljpi_put_if(r, "stray records, read as C symbols: ", t->stray_count);
+  ljpi_put_if(r, "samples: ", t->sampled_count);
+  if (e && e->status != LJP_OK) {
+    ljpi_puts(&r->out, "incomplete: ");
+    ljpi_puts(&r->out, ljp_error_text(e, buf, sizeof(buf)));
+    ljpi_puts(&r->out, "\n");
+  }
+  ljpi_puts(&r->out, "covered: blocks of the VM's allocator; not machine "
+            "code, callback pages, ffi.C.malloc, slack of its arena\n\n");
+}
+
+/* - Entry - */
+
+static ljp_status ljpi_put_report(ljpi_report *r, ljp_format format,
+                                  const ljp_report_options *options,
+                                  const ljp_error *e)
+{
+  int classic = format == LJP_CLASSIC;
+  ljp_status st = ljpi_rank_labels(r);
+  if (st == LJP_OK && !(options && options->leak_only)) {
+    st = classic ? ljpi_classic_lines(r) : ljpi_true_lines(r);
+    if (st == LJP_OK) st = ljpi_put_all_events(r, classic);
+  }
+  if (st == LJP_OK) st = classic ? ljpi_classic_held(r) : ljpi_true_held(r);
+  if (st == LJP_OK) st = ljpi_put_held(r);
+  if (st != LJP_OK) return st;
+  ljpi_put_aliases(r);
+  if (!classic) ljpi_put_totals(r, e);
+  ljpi_out_flush(&r->out);
+  return r->out.failed ? LJP_E_IO : LJP_OK;
+}
+
+static ljp_status ljpi_report_with(const ljp_aggregate *a, ljp_format format,
+                                   const ljp_report_options *options,
+                                   const ljp_error *e, ljp_write write,
+                                   void *user)
+{
+  ljpi_report r;
+  ljp_status st;
+  if (!write || (format == LJP_CLASSIC) != (a->model == LJP_MODEL_CLASSIC))
+    return LJP_E_ARG;
+  memset(&r, 0, sizeof(r));
+  /* A report can be had after the limit was reached, too. */
+  r.mem.a = a->mem->a;
+  r.mem.limit = LJP_UNLIMITED;
+  r.a = a;
+  r.out.write = write;
+  r.out.user = user;
+  r.out.human = options && options->human_readable;
+  r.out.escape = format != LJP_CLASSIC;
+  st = ljpi_put_report(&r, format, options, e);
+  ljpi_report_clear(&r);
+  return st;
+}
+
+LJP_API ljp_status ljp_report(const ljp_aggregate *a, ljp_format format,
+                              const ljp_report_options *options,
+                              ljp_write write, void *user)
+{
+  return ljpi_report_with(a, format, options, NULL, write, user);
+}
+
+/* - All in one - */
+
+struct ljp_profile {
+  ljpi_mem mem;
+  ljp_decoder *decoder;
+  ljp_symbols symbols;
+  ljp_aggregate aggregate;
+};
+
+static ljp_status ljpi_profile_events(void *user, const ljp_event *events,
+                                      size_t count, size_t *failed)
+{
+  ljp_profile *p = (ljp_profile *)user;
+  ljp_status st = ljp_aggregate_events(&p->aggregate, events, count, failed);
+  if (st == LJP_E_LIMIT) p->decoder->err.limit = p->mem.hit;
+  return st;
+}
+
+static ljp_status ljpi_profile_record(void *user, const ljp_record *record)
+{
+  ljp_profile *p = (ljp_profile *)user;
+  ljp_status st = ljp_symbols_define(&p->symbols, record);
+  if (record->kind == LJP_RECORD_STRAY) p->aggregate.totals.stray_count++;
+  if (st == LJP_E_LIMIT) p->decoder->err.limit = p->mem.hit;
+  return st;
+}
+
+LJP_API ljp_status ljp_profile_new(ljp_profile **out,
+                                   const ljp_options *options)
+{
+  ljpi_mem mem;
+  ljp_handler handler;
+  void *p = NULL;
+  ljp_status st;
+  if (!out) return LJP_E_ARG;
+  *out = NULL;
+  st = ljpi_new_object(&mem, options, &p, sizeof(ljp_profile));
+  if (st != LJP_OK) return st;
+  *out = (ljp_profile *)p;
+  (*out)->mem = mem;
+  handler.on_events = ljpi_profile_events;
+  handler.on_record = ljpi_profile_record;
+  handler.user = *out;
+  ljpi_symbols_init(&(*out)->symbols, &(*out)->mem, options);
+  st = ljpi_aggregate_init(&(*out)->aggregate, &(*out)->mem,
+                           &(*out)->symbols, options);
+  if (st == LJP_OK)
+    st = ljp_decoder_new(&(*out)->decoder, &handler, options);
+  if (st == LJP_OK) return st;
+  ljp_profile_free(*out);
+  *out = NULL;
+  return st;
+}
+
+LJP_API void ljp_profile_free(ljp_profile *p)
+{
+  ljpi_mem mem;
+  if (!p) return;
+  ljp_decoder_free(p->decoder);
+  ljpi_aggregate_clear(&p->aggregate);
+  ljpi_symbols_clear(&p->symbols);
+  mem = p->mem;
+  ljpi_free_array(&mem, p, 1, sizeof(*p));
+}
+
+LJP_API ljp_status ljp_profile_feed(ljp_profile *p, const void *data,
+                                    size_t size)
+{
+  return ljp_decoder_feed(p->decoder, data, size);
+}
+
+LJP_API ljp_status ljp_profile_finish(ljp_profile *p)
+{
+  return ljp_decoder_finish(p->decoder);
+}
+
+LJP_API const ljp_error *ljp_profile_error(const ljp_profile *p)
+{
+  return &p->decoder->err;
+}
+
+LJP_API const ljp_aggregate *ljp_profile_aggregate(const ljp_profile *p)
+{
+  return &p->aggregate;
+}
+
+LJP_API const ljp_symbols *ljp_profile_symbols(const ljp_profile *p)
+{
+  return &p->symbols;
+}
+
+LJP_API uint64_t ljp_profile_peak(const ljp_profile *p)
+{
+  return p->mem.peak + p->decoder->mem.peak;
+}
+
+LJP_API ljp_status ljp_profile_report(ljp_profile *p, ljp_format format,
+                                      const ljp_report_options *options,
+                                      ljp_write write, void *user)
+{
+  return ljpi_report_with(&p->aggregate, format, options, &p->decoder->err,
+                          write, user);
+}
+
+#undef LJPI_LIKELY
+#undef LJPI_PREFETCH
+#undef LJPI_INLINE
+#undef LJPI_NOINLINE
 
 #endif /* LJP_IMPLEMENTATION */
 

@@ -76,7 +76,7 @@ names()
            grep -vE "^(${p}I?_[A-Z0-9_]+|${p,,}i_[a-z0-9_]+)$" |
            grep -vxE "${h^^}_H|_GNU_SOURCE") &&
       fail "$h.h: macros without prefix:" "$word"
-    word=$(code "$h.h" | grep -E '^[A-Za-z][^;=]*\(' |
+    word=$(code "$h.h" | grep -E '^[A-Za-z][^;=]*\(' | grep -v '^typedef' |
            sed -E 's/\(.*//; s/.*[ *]//' |
            grep -vE "^(${p,,}i?_[a-z0-9_]+|${p}I?_[A-Z0-9_]+)$" | sort -u) &&
       fail "$h.h: functions without prefix:" "$word"
