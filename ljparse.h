@@ -2725,7 +2725,9 @@ typedef struct ljpi_live_slot {
 /* Blocks whose hash begins with the same `depth` bits. Linear probing; the
 ** homes lie in the order of the hash's low half. */
 typedef struct ljpi_seg {
-  uint32_t homes, count, depth, pad;
+  uint32_t homes, count, depth;
+  uint32_t wait;          /* Steps until a resize that failed is tried again:
+                          ** chosen addresses can make each one fail. */
   ljpi_live_slot slot[1];
 } ljpi_seg;
 
@@ -2769,7 +2771,7 @@ static ljp_status ljpi_seg_new(ljpi_live *l, uint32_t homes, uint32_t depth,
   *out = (ljpi_seg *)p;
   (*out)->homes = homes;
   (*out)->depth = depth;
-  (*out)->count = 0;
+  (*out)->count = (*out)->wait = 0;
   for (i = 0; i < homes + LJPI_SEG_PAD; i++) (*out)->slot[i].site = LJPI_NONE;
   l->size += ljpi_seg_size(homes);
   return LJP_OK;
@@ -2871,6 +2873,7 @@ static ljp_status ljpi_seg_resize(ljpi_live *l, uint64_t hash, uint32_t homes,
   if (st != LJP_OK) return st;
   *done = ljpi_seg_move(old, &seg, 0);
   if (*done) ljpi_dir_set(l, hash, seg);
+  else old->wait = old->homes;
   ljpi_seg_free(l, *done ? old : seg);
   return LJP_OK;
 }
@@ -2940,19 +2943,28 @@ static ljp_status ljpi_seg_split(ljpi_live *l, uint64_t hash, int *done)
     ljpi_dir_set(l, hash | bit, to[1]);
     ljpi_seg_free(l, old);
   } else {
+    old->wait = old->homes;
     ljpi_seg_free(l, to[0]);
     ljpi_seg_free(l, to[1]);
   }
   return st;
 }
 
+/* Whether a segment's last resize failed lately. Counts the steps. */
+static int ljpi_seg_waits(ljpi_seg *seg)
+{
+  if (seg->wait == 0) return 0;
+  seg->wait--;
+  return 1;
+}
+
 /* Makes room in the segment of `hash`, if it is filled well and may grow. */
 static ljp_status ljpi_live_grow(ljpi_live *l, uint64_t hash, int *done)
 {
-  const ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
   uint32_t homes = seg->homes;
   *done = 0;
-  if (seg->count < homes / 2) return LJP_OK;
+  if (seg->count < homes / 2 || ljpi_seg_waits(seg)) return LJP_OK;
   if (homes >= LJPI_SEG_MAX) return ljpi_seg_split(l, hash, done);
   homes = homes < LJPI_SEG_STEP ? homes * 2 : homes + LJPI_SEG_STEP / 4;
   return ljpi_seg_resize(l, hash, homes, done);
@@ -2994,11 +3006,13 @@ LJPI_INLINE int ljpi_live_find(const ljpi_live *l, uint64_t addr,
   return 1;
 }
 
-/* Takes a slot out and closes the gap. */
+/* Takes a slot out and closes the gap. What belongs there is found within the
+** most probes. */
 static void ljpi_seg_remove(ljpi_seg *seg, ljpi_live_slot *s)
 {
   ljpi_live_slot *end = seg->slot + seg->homes + LJPI_SEG_PAD, *t;
-  for (t = s + 1; t < end && t->site != LJPI_NONE; t++) {
+  for (t = s + 1; t < end && t->site != LJPI_NONE &&
+                  t - s < (ptrdiff_t)LJPI_SEG_PAD; t++) {
     if (seg->slot + ljpi_home(ljpi_mix(t->addr), seg->homes) > s) continue;
     *s = *t;
     s = t;
@@ -3019,7 +3033,8 @@ static void ljpi_live_remove(ljpi_live *l, uint64_t addr, uint64_t hash)
   if (LJPI_LIKELY(s && s->site != LJPI_NONE)) {
     size = s->size;
     ljpi_seg_remove(seg, s);
-    if (seg->homes > LJPI_SEG_MIN && seg->count < seg->homes / 8)
+    if (seg->homes > LJPI_SEG_MIN && seg->count < seg->homes / 8 &&
+        !ljpi_seg_waits(seg))
       (void)ljpi_seg_resize(l, hash, ljpi_seg_homes(seg->count), &done);
   } else {
     ljpi_tree_remove(&l->nodes, &l->tree, addr, &packed);

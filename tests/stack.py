@@ -27,6 +27,7 @@ INDIRECT = {
     "free": r"lj[mp]i_(mfree|free|arena_free)",
     "write": r"ljmi_file_write",
     "close": r"ljmi_file_close",
+    "read": r"ljmi_(bytes|file|pipe)_read",
     "clock": r"ljmi_clock\w*",
     "crc": r"ljmi_crc\w*",
     "on_events": r"ljpi_profile_events",
