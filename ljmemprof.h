@@ -4371,8 +4371,8 @@ static uint64_t ljmi_dyn_gnu_count(ljmi_elf *e, uint64_t vaddr)
   return n == 0 ? 0 : most + n;
 }
 
-/* Most symbols there can be where no hash table counts them: a table ends
-** where the next one starts, and the version table has one for each. */
+/* Most symbols there can be, 0: that is not known. A table ends where the next
+** one starts, and the version table has one for each. */
 static uint64_t ljmi_dyn_bound(const ljmi_dyn *d, uint64_t stride)
 {
   uint64_t table = d->v[LJMI_DYN_SYMTAB], versions = d->v[LJMI_DYN_VERSYM];
@@ -4393,7 +4393,7 @@ static uint64_t ljmi_dyn_bound(const ljmi_dyn *d, uint64_t stride)
 static ljm_status ljmi_dyn_table(ljmi_elf *e, ljmi_table *t)
 {
   const ljmi_seg *seg = NULL;
-  uint64_t room;
+  uint64_t room, bound;
   ljm_status status;
   ljmi_dyn d;
   size_t i;
@@ -4408,12 +4408,13 @@ static ljm_status ljmi_dyn_table(ljmi_elf *e, ljmi_table *t)
     return ljmi_elf_fail(e, LJM_E_MALFORMED, seg->vaddr);
   if (d.v[LJMI_DYN_SYMTAB] == LJMI_NONE || d.v[LJMI_DYN_STRTAB] == LJMI_NONE)
     return LJM_E_NOTFOUND;
+  bound = ljmi_dyn_bound(&d, t->stride);
   room = ljmi_elf_left(e, d.v[LJMI_DYN_SYMTAB]) / t->stride;
+  if (bound != 0 && bound < room) room = bound;
   t->count = ljmi_dyn_hash_count(e, d.v[LJMI_DYN_HASH]);
   if (t->count == 0 || t->count > room)
     t->count = ljmi_dyn_gnu_count(e, d.v[LJMI_DYN_GNU_HASH]);
-  if (t->count == 0 || t->count > room)
-    t->count = ljmi_dyn_bound(&d, t->stride);
+  if (t->count == 0 || t->count > room) t->count = bound;
   if (e->img->error.status != LJM_OK) return e->img->error.status;
   if (t->count == 0 || t->count > room) return LJM_E_NOTFOUND;
   t->pos = ljmi_elf_pos(e, d.v[LJMI_DYN_SYMTAB], t->count * t->stride);

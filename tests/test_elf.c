@@ -1,0 +1,909 @@
+/*
+** test_elf - symbols of ELF files: tables of good, rare and broken files in
+** both classes and byte orders, and sweeps over them.
+*/
+#define LJM_IMPLEMENTATION
+#include "ljmemprof.h"
+
+#include "ljtest.h"
+#include "elfbuild.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define T LJT_S_TEXT
+
+static const ljt_elf_sym syms[] = {
+  {"alpha", 0x10, 0x20, LJT_FUNC, LJT_LOCAL, T},
+  {"asm_beta", 0x30, 0, LJT_NOTYPE, LJT_GLOBAL, T},
+  {"a_local", 0x30, 0x10, LJT_FUNC, LJT_LOCAL, T},
+  {"beta_alias", 0x30, 0x10, LJT_FUNC, LJT_GLOBAL, T},
+  {"beta", 0x30, 0x10, LJT_FUNC, LJT_GLOBAL, T},
+  {"asm_one", 0x50, 0, LJT_NOTYPE, LJT_LOCAL, T},
+  {"chosen", 0x60, 8, LJT_IFUNC, LJT_GLOBAL, T},
+  {"data", 0x70, 8, LJT_OBJECT, LJT_GLOBAL, T},
+  {"printf", 0, 0, LJT_FUNC, LJT_GLOBAL, 0},
+  {"$x", 0x80, 0, LJT_NOTYPE, LJT_LOCAL, T},
+  {"$d.7", 0x88, 0, LJT_NOTYPE, LJT_LOCAL, T},
+  {"", 0x8c, 4, LJT_FUNC, LJT_LOCAL, T},
+  {"last", 0x90, 0, LJT_FUNC, LJT_WEAK, T}
+};
+#define SYM_COUNT (sizeof(syms) / sizeof(syms[0]))
+/* Numbers in the table. */
+enum { ALPHA = 1, ASM_ONE = 6, DATA = 8, LAST = 13 };
+
+static const ljt_elf_sym dynsyms[] = {
+  {"printf", 0, 0, LJT_FUNC, LJT_GLOBAL, 0},
+  {"zero", 0xa0, 0, LJT_FUNC, LJT_GLOBAL, T},
+  {"beta", 0x30, 0x10, LJT_FUNC, LJT_GLOBAL, T},
+  {"chosen", 0x60, 8, LJT_IFUNC, LJT_GLOBAL, T}
+};
+#define DYNSYM_COUNT (sizeof(dynsyms) / sizeof(dynsyms[0]))
+
+static const char all[] =
+  "alpha beta beta_alias a_local asm_beta asm_one chosen last";
+static const char dynamic[] = "beta chosen zero";
+
+/* Each class and byte order: 0 to 3. */
+static void make(ljt_elf *b, int variant)
+{
+  memset(b, 0, sizeof(*b));
+  b->is64 = variant & 1;
+  b->big = variant >> 1;
+  b->base = 0x10000;
+  b->machine = 62;
+  b->syms = syms;
+  b->sym_count = SYM_COUNT;
+  b->dynsyms = dynsyms;
+  b->dynsym_count = DYNSYM_COUNT;
+  ljt_elf_build(b);
+}
+
+/* Names of an image, or the status. */
+static const char *names_of(const ljm_image *img)
+{
+  static char text[512];
+  ljm_symbol sym;
+  size_t i;
+  text[0] = 0;
+  for (i = 0; ljm_image_symbol(img, i, &sym) == LJM_OK; i++)
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+             i ? " " : "", sym.name);
+  return text;
+}
+
+/* Opens `size` bytes with exact blocks; what must hold of any file holds. */
+static ljm_status check_open(const unsigned char *data, size_t size,
+                             const ljm_elf_limits *limits, ljm_image *img,
+                             ljt_heap *heap)
+{
+  ljm_allocator a;
+  unsigned char *copy = (unsigned char *)malloc(size ? size : 1);
+  ljm_status status;
+  a.alloc = ljt_heap_alloc;
+  a.realloc = ljt_heap_realloc;
+  a.free = ljt_heap_free;
+  a.user = heap;
+  memcpy(copy, data, size);
+  status = ljm_image_open_memory(img, copy, size, &a, limits);
+  free(copy);
+  if (status == LJM_OK)
+    LJT_STR(ljt_check_image(img, 1), NULL);
+  else
+    LJT_OK(heap->live_count == 0 && img->error.status == status);
+  return status;
+}
+
+static void check_free(ljm_image *img, ljt_heap *heap)
+{
+  ljm_image_free(img);
+  ljm_image_free(img);
+  LJT_OK(heap->live_count == 0 && heap->live_size == 0 &&
+         heap->bad_frees == 0);
+}
+
+/* -- edits -------------------------------------------------------------- */
+
+typedef enum where { END, EHDR, PHDR, SHDR, SYM, DSYM, BYTE, NAME_END } where;
+
+/* Sets a field; PLUS_SIZE adds the file's size to the value. */
+typedef struct edit {
+  where what;
+  unsigned idx;
+  const ljt_field *field;
+  uint64_t value;
+} edit;
+
+#define PLUS_SIZE (UINT64_C(1) << 62)
+#define WRAPS (~UINT64_C(0) - 15)
+
+typedef struct row {
+  const char *name;
+  edit edits[4];
+  ljm_status want64, want32;
+  const char *names; /* NULL: all. */
+} row;
+
+static void apply(ljt_elf *b, const edit *e)
+{
+  uint64_t value = e->value;
+  if (value >= PLUS_SIZE && value < PLUS_SIZE + 4096)
+    value = value - PLUS_SIZE + b->size;
+  switch (e->what) {
+  case EHDR: ljt_set(b, 0, e->field, value); break;
+  case PHDR: ljt_set(b, ljt_phdr(b, e->idx), e->field, value); break;
+  case SHDR: ljt_set(b, ljt_shdr(b, e->idx), e->field, value); break;
+  case SYM:
+    ljt_set(b, ljt_sym(b, LJT_S_SYMTAB, e->idx), e->field, value);
+    break;
+  case DSYM:
+    ljt_set(b, ljt_sym(b, LJT_S_DYNSYM, e->idx), e->field, value);
+    break;
+  case BYTE: b->data[e->idx] = (unsigned char)value; break;
+  case NAME_END: /* Last byte of .strtab. */
+    b->data[b->off[LJT_S_STRTAB] + b->len[LJT_S_STRTAB] - 1] =
+      (unsigned char)value;
+    break;
+  default: break;
+  }
+}
+
+#define OK LJM_OK
+#define MAL LJM_E_MALFORMED
+#define CUT LJM_E_TRUNCATED
+#define UNS LJM_E_UNSUPPORTED
+#define LIM LJM_E_LIMIT
+#define NO_SYMTAB {SHDR, LJT_S_SYMTAB, &ljt_shdr_type, 1}
+
+static const row rows[] = {
+  {"good", {{END, 0, NULL, 0}}, OK, OK, NULL},
+  /* Valid but rare (E1, E2). */
+  {"count in section 0",
+   {{EHDR, 0, &ljt_ehdr_shnum, 0},
+    {SHDR, 0, &ljt_shdr_size, LJT_S_COUNT}}, OK, OK, NULL},
+  {"string section in section 0",
+   {{EHDR, 0, &ljt_ehdr_shstrndx, 0xffff},
+    {SHDR, 0, &ljt_shdr_link, LJT_S_SHSTRTAB}}, OK, OK, NULL},
+  {"segment count in section 0",
+   {{EHDR, 0, &ljt_ehdr_phnum, 0xffff},
+    {SHDR, 0, &ljt_shdr_info, LJT_P_COUNT}}, OK, OK, NULL},
+  {"sections none", {{EHDR, 0, &ljt_ehdr_shoff, 0},
+                     {EHDR, 0, &ljt_ehdr_shnum, 0}}, OK, OK, dynamic},
+  {"sections none, place wild",
+   {{EHDR, 0, &ljt_ehdr_shoff, UINT64_MAX},
+    {EHDR, 0, &ljt_ehdr_shnum, 0}}, OK, OK, dynamic},
+  {"sections none, size too",
+   {{EHDR, 0, &ljt_ehdr_shoff, 0}, {EHDR, 0, &ljt_ehdr_shnum, 0},
+    {EHDR, 0, &ljt_ehdr_shentsize, 0}}, OK, OK, dynamic},
+  {"dynsym only", {NO_SYMTAB}, OK, OK, dynamic},
+  {"no table", {NO_SYMTAB, {SHDR, LJT_S_DYNSYM, &ljt_shdr_type, 1},
+                {PHDR, LJT_P_DYNAMIC, &ljt_phdr_type, 0}}, OK, OK, ""},
+  {"two symtabs", {{SHDR, LJT_S_DYNSYM, &ljt_shdr_type, 2}}, OK, OK, dynamic},
+  {"two symtabs, first empty",
+   {{SHDR, LJT_S_DYNSYM, &ljt_shdr_type, 2},
+    {SHDR, LJT_S_DYNSYM, &ljt_shdr_size, 0}}, OK, OK, NULL},
+  {"symtab empty", {{SHDR, LJT_S_SYMTAB, &ljt_shdr_size, 0}}, OK, OK, dynamic},
+  {"segments not ascending",
+   {{PHDR, LJT_P_TABLES, &ljt_phdr_vaddr, 0x40000000}}, OK, OK, NULL},
+  {"segments none", {{EHDR, 0, &ljt_ehdr_phnum, 0}}, OK, OK, NULL},
+  {"executable", {{EHDR, 0, &ljt_ehdr_type, 2}}, OK, OK, NULL},
+  /* What is a function (E3). */
+  {"function undefined", {{SYM, ALPHA, &ljt_sym_shndx, 0}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last"},
+  {"function absolute", {{SYM, ALPHA, &ljt_sym_shndx, 0xfff1}}, OK, OK, NULL},
+  {"function common", {{SYM, ALPHA, &ljt_sym_shndx, 0xfff2}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last"},
+  {"function of a data section",
+   {{SYM, ALPHA, &ljt_sym_shndx, LJT_S_DYNAMIC}}, OK, OK, NULL},
+  {"untyped in data", {{SYM, ASM_ONE, &ljt_sym_shndx, LJT_S_DYNAMIC}}, OK, OK,
+   "alpha beta beta_alias a_local asm_beta chosen last"},
+  {"untyped absolute", {{SYM, ASM_ONE, &ljt_sym_shndx, 0xfff1}}, OK, OK,
+   "alpha beta beta_alias a_local asm_beta chosen last"},
+  {"untyped, section past the last",
+   {{SYM, ASM_ONE, &ljt_sym_shndx, LJT_S_COUNT}}, OK, OK,
+   "alpha beta beta_alias a_local asm_beta chosen last"},
+  {"untyped, no code at all",
+   {{SHDR, LJT_S_TEXT, &ljt_shdr_flags, 2}}, OK, OK,
+   "alpha beta beta_alias a_local chosen last"},
+  {"section symbol", {{SYM, DATA, &ljt_sym_info, 3}}, OK, OK, NULL},
+  {"thread symbol", {{SYM, DATA, &ljt_sym_info, 6}}, OK, OK, NULL},
+  {"section in a second table", {{SYM, ASM_ONE, &ljt_sym_shndx, 0xffff}},
+   OK, OK, "alpha beta beta_alias a_local asm_beta chosen last"},
+  /* Headers (E5). */
+  {"sections past the end",
+   {{EHDR, 0, &ljt_ehdr_shoff, PLUS_SIZE + 8}}, CUT, CUT, ""},
+  {"sections reach past the end",
+   {{EHDR, 0, &ljt_ehdr_shnum, LJT_S_COUNT + 1}}, CUT, CUT, ""},
+  {"sections wrap", {{EHDR, 0, &ljt_ehdr_shoff, WRAPS}}, MAL, CUT, ""},
+  {"sections 65535", {{EHDR, 0, &ljt_ehdr_shnum, 0xffff}}, CUT, CUT, ""},
+  {"sections 2^32-1",
+   {{EHDR, 0, &ljt_ehdr_shnum, 0}, {SHDR, 0, &ljt_shdr_size, 0xffffffff}},
+   LIM, LIM, ""},
+  {"section size 0", {{EHDR, 0, &ljt_ehdr_shentsize, 0}}, MAL, MAL, ""},
+  {"section size small", {{EHDR, 0, &ljt_ehdr_shentsize, 39}}, MAL, MAL, ""},
+  {"segments past the end",
+   {{EHDR, 0, &ljt_ehdr_phoff, PLUS_SIZE}}, CUT, CUT, ""},
+  {"segments wrap", {{EHDR, 0, &ljt_ehdr_phoff, WRAPS}}, MAL, CUT, ""},
+  {"segments 65534", {{EHDR, 0, &ljt_ehdr_phnum, 0xfffe}}, CUT, CUT, ""},
+  {"segments 2^32-1",
+   {{EHDR, 0, &ljt_ehdr_phnum, 0xffff},
+    {SHDR, 0, &ljt_shdr_info, 0xffffffff}}, LIM, LIM, ""},
+  {"segment size small", {{EHDR, 0, &ljt_ehdr_phentsize, 31}}, MAL, MAL, ""},
+  {"segment wraps", {{PHDR, LJT_P_DATA, &ljt_phdr_memsz, UINT64_MAX}},
+   MAL, OK, NULL},
+  {"segment larger in the file",
+   {{PHDR, LJT_P_DATA, &ljt_phdr_memsz, 8}}, MAL, MAL, ""},
+  /* Tables (E6). */
+  {"entry size 0", {{SHDR, LJT_S_SYMTAB, &ljt_shdr_entsize, 0}}, MAL, MAL, ""},
+  {"entry size small",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_entsize, 15}}, MAL, MAL, ""},
+  {"entry size huge",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_entsize, UINT64_MAX}}, OK, OK, dynamic},
+  {"names' section 0", {{SHDR, LJT_S_SYMTAB, &ljt_shdr_link, 0}},
+   MAL, MAL, ""},
+  {"names' section past the last",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_link, LJT_S_COUNT}}, MAL, MAL, ""},
+  {"names' section 2^32-1",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_link, 0xffffffff}}, MAL, MAL, ""},
+  {"names' section itself",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_link, LJT_S_SYMTAB}}, MAL, MAL, ""},
+  {"names' section is code",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_link, LJT_S_TEXT}}, MAL, MAL, ""},
+  {"names without bytes",
+   {{SHDR, LJT_S_STRTAB, &ljt_shdr_type, 8}}, MAL, MAL, ""},
+  {"table without bytes",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_type, 8}}, OK, OK, dynamic},
+  {"code called a table",
+   {{SHDR, LJT_S_TEXT, &ljt_shdr_type, 2}}, MAL, MAL, ""},
+  {"table past the end",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_offset, PLUS_SIZE + 1}}, CUT, CUT, ""},
+  {"table wraps", {{SHDR, LJT_S_SYMTAB, &ljt_shdr_offset, WRAPS}},
+   MAL, CUT, ""},
+  {"table of 2^63 bytes",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_size, (UINT64_C(1) << 63) - 1}},
+   CUT, CUT, ""},
+  {"names past the end",
+   {{SHDR, LJT_S_STRTAB, &ljt_shdr_offset, PLUS_SIZE + 1}}, CUT, CUT, ""},
+  {"names of 2^63 bytes",
+   {{SHDR, LJT_S_STRTAB, &ljt_shdr_size, UINT64_C(1) << 63 | 0x80000000u}},
+   CUT, CUT, ""},
+  {"sections' numbers past the end",
+   {{SYM, ASM_ONE, &ljt_sym_shndx, 0xffff},
+    {SHDR, LJT_S_SHNDX, &ljt_shdr_offset, PLUS_SIZE + 1}}, MAL, MAL, ""},
+  {"sections' numbers short",
+   {{SYM, LAST, &ljt_sym_shndx, 0xffff},
+    {SHDR, LJT_S_SHNDX, &ljt_shdr_size, 8}}, OK, OK, NULL},
+  /* Names and values (E7). */
+  {"names none", {{SHDR, LJT_S_STRTAB, &ljt_shdr_size, 0}}, OK, OK, dynamic},
+  {"names without an end", {{NAME_END, 0, NULL, 'x'}}, OK, OK,
+   "alpha beta beta_alias a_local asm_beta asm_one chosen"},
+  {"name past the end", {{SYM, ALPHA, &ljt_sym_name, 100000}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last"},
+  {"name 2^32-1", {{SYM, ALPHA, &ljt_sym_name, 0xffffffff}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last"},
+  {"end wraps", {{SYM, ALPHA, &ljt_sym_value, WRAPS}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last"},
+  {"end wraps by size", {{SYM, ALPHA, &ljt_sym_size, UINT64_MAX}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last"},
+  {"value 2^63", {{SYM, ALPHA, &ljt_sym_value,
+                   UINT64_C(1) << 63 | 0x80000000u}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last alpha"},
+  {"size 2^40", {{SYM, ALPHA, &ljt_sym_size, UINT64_C(1) << 40 | 0x20}},
+   OK, OK, NULL},
+  /* Kinds of files (E8). */
+  {"relocatable", {{EHDR, 0, &ljt_ehdr_type, 1}}, UNS, UNS, ""},
+  {"core", {{EHDR, 0, &ljt_ehdr_type, 4}}, UNS, UNS, ""},
+  {"no kind", {{EHDR, 0, &ljt_ehdr_type, 0}}, UNS, UNS, ""},
+  {"magic", {{BYTE, 0, NULL, 0x7e}}, MAL, MAL, ""},
+  {"magic's end", {{BYTE, 3, NULL, 'f'}}, MAL, MAL, ""},
+  {"class 0", {{BYTE, 4, NULL, 0}}, MAL, MAL, ""},
+  {"class 3", {{BYTE, 4, NULL, 3}}, MAL, MAL, ""},
+  {"order 0", {{BYTE, 5, NULL, 0}}, MAL, MAL, ""},
+  {"order 3", {{BYTE, 5, NULL, 3}}, MAL, MAL, ""},
+  {"version 0", {{BYTE, 6, NULL, 0}}, MAL, MAL, ""},
+  {"version 2", {{BYTE, 6, NULL, 2}}, MAL, MAL, ""},
+  {"version 2 again", {{EHDR, 0, &ljt_ehdr_version, 2}}, MAL, MAL, ""}
+};
+
+static void one_field(void)
+{
+  static ljt_elf b;
+  size_t i, k;
+  int variant;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (variant = 0; variant < 4; variant++) {
+      const row *r = &rows[i];
+      ljt_heap heap;
+      ljm_image img;
+      ljm_status status;
+      memset(&heap, 0, sizeof(heap));
+      ljt.row = r->name;
+      make(&b, variant);
+      for (k = 0; k < 4; k++) apply(&b, &r->edits[k]);
+      status = check_open(b.data, b.size, NULL, &img, &heap);
+      if (!LJT_EQ(status, b.is64 ? r->want64 : r->want32))
+        printf("  class %d, order %d\n", b.is64, b.big);
+      if (status == LJM_OK) LJT_STR(names_of(&img), r->names ? r->names : all);
+      check_free(&img, &heap);
+    }
+  }
+  ljt.row = NULL;
+}
+
+/* Where a failure is said to be. */
+static void failure_offsets(void)
+{
+  static ljt_elf b;
+  static const struct {
+    const char *name;
+    edit e;
+    uint64_t want; /* SHDR: of the symbol table's header is added. */
+    int in_shdr;
+  } at[] = {
+    {"magic", {BYTE, 0, NULL, 0}, 0, 0},
+    {"class", {BYTE, 4, NULL, 9}, 4, 0},
+    {"order", {BYTE, 5, NULL, 9}, 5, 0},
+    {"version", {BYTE, 6, NULL, 9}, 6, 0},
+    {"kind", {EHDR, 0, &ljt_ehdr_type, 1}, 16, 0},
+    {"entry size", {SHDR, LJT_S_SYMTAB, &ljt_shdr_entsize, 1}, 0, 1},
+    {"names' section", {SHDR, LJT_S_SYMTAB, &ljt_shdr_link, LJT_S_TEXT}, 0, 1},
+    {"table", {SHDR, LJT_S_SYMTAB, &ljt_shdr_offset, 0x7fff0000}, 0x7fff0000,
+     0}
+  };
+  size_t i;
+  for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+    ljm_image img;
+    ljt.row = at[i].name;
+    make(&b, 1);
+    apply(&b, &at[i].e);
+    LJT_OK(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL) != LJM_OK);
+    LJT_EQ(img.error.offset, at[i].want +
+           (at[i].in_shdr ? ljt_shdr(&b, LJT_S_SYMTAB) : 0));
+    ljm_image_free(&img);
+  }
+  ljt.row = NULL;
+}
+
+/* -- forms of tables ---------------------------------------------------- */
+
+/* A copy of .symtab at an odd place, its entries `stride` bytes apart. */
+static void move_symtab(ljt_elf *b, size_t stride)
+{
+  size_t i, from = b->off[LJT_S_SYMTAB], to = b->size | 1;
+  size_t n = SYM_COUNT + 1, unit = ljt_sym_struct(b);
+  memset(b->data + b->size, 0xee, sizeof(b->data) - b->size);
+  for (i = 0; i < n; i++)
+    memcpy(b->data + to + i * stride, b->data + from + i * unit, unit);
+  b->size = to + n * stride;
+  ljt_set(b, ljt_shdr(b, LJT_S_SYMTAB), &ljt_shdr_offset, to);
+  ljt_set(b, ljt_shdr(b, LJT_S_SYMTAB), &ljt_shdr_size, n * stride);
+  ljt_set(b, ljt_shdr(b, LJT_S_SYMTAB), &ljt_shdr_entsize, stride);
+}
+
+static void odd_tables(void)
+{
+  static ljt_elf b;
+  static const size_t strides[] = {24, 25, 31, 100};
+  size_t i;
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    for (i = 0; i < sizeof(strides) / sizeof(strides[0]); i++) {
+      ljm_image img;
+      make(&b, variant);
+      move_symtab(&b, strides[i]);
+      LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+      LJT_STR(names_of(&img), all);
+      ljm_image_free(&img);
+    }
+  }
+}
+
+static void section_numbers(void)
+{
+  static ljt_elf b;
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    ljm_image img;
+    make(&b, variant);
+    ljt_set(&b, ljt_sym(&b, LJT_S_SYMTAB, ASM_ONE), &ljt_sym_shndx, 0xffff);
+    ljt_store(b.data + b.off[LJT_S_SHNDX] + 4 * ASM_ONE, 4, b.big, T);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(names_of(&img), all);
+    ljm_image_free(&img);
+    /* One that is there, and not for this table, says nothing. */
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SHNDX), &ljt_shdr_link, LJT_S_DYNSYM);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(names_of(&img),
+            "alpha beta beta_alias a_local asm_beta chosen last");
+    ljm_image_free(&img);
+  }
+}
+
+static void thumb_bit(void)
+{
+  static ljt_elf b;
+  static const ljt_elf_sym odd[] = {
+    {"thumb", 0x11, 8, LJT_FUNC, LJT_GLOBAL, T},
+    {"untyped", 0x31, 8, LJT_NOTYPE, LJT_GLOBAL, T}
+  };
+  static const unsigned machines[] = {40, 183};
+  int i;
+  for (i = 0; i < 2; i++) {
+    ljm_image img;
+    ljm_symbol sym;
+    make(&b, 0);
+    b.machine = machines[i];
+    b.syms = odd;
+    b.sym_count = 2;
+    ljt_elf_build(&b);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_EQ(ljm_image_symbol(&img, 0, &sym), LJM_OK);
+    LJT_EQ(sym.vaddr, b.base + b.text_off + (i == 0 ? 0x10 : 0x11));
+    LJT_EQ(ljm_image_symbol(&img, 1, &sym), LJM_OK);
+    LJT_EQ(sym.vaddr, b.base + b.text_off + 0x31);
+    ljm_image_free(&img);
+  }
+}
+
+/* Names that are mapping symbols, and some that look like it. */
+static void mapping_symbols(void)
+{
+  static const struct { const char *name; unsigned type; int kept; } m[] = {
+    {"$a", 0, 0}, {"$d", 0, 0}, {"$t", 0, 0}, {"$x", 0, 0}, {"$d.12", 0, 0},
+    {"$x.text", 0, 0}, {"$xrv64i2p1", 0, 0}, {"$", 0, 1}, {"$b", 0, 1},
+    {"$dollar", 0, 1}, {"$xy", 0, 1}, {"$$", 0, 1}, {"x$d", 0, 1},
+    {"$d", LJT_FUNC, 1}
+  };
+  static ljt_elf b;
+  size_t i;
+  for (i = 0; i < sizeof(m) / sizeof(m[0]); i++) {
+    ljt_elf_sym one = {"", 0x20, 4, 0, LJT_LOCAL, T};
+    ljm_image img;
+    one.name = m[i].name;
+    one.type = m[i].type;
+    ljt.row = m[i].name;
+    make(&b, 1);
+    b.syms = &one;
+    b.sym_count = 1;
+    b.dynsym_count = 0;
+    ljt_elf_build(&b);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(names_of(&img), m[i].kept ? m[i].name : "");
+    ljm_image_free(&img);
+  }
+  ljt.row = NULL;
+}
+
+/* -- lookups (E4) ------------------------------------------------------- */
+
+static void check_find(const ljm_image *img, uint64_t text, uint64_t at,
+                       const char *want)
+{
+  ljm_symbol sym;
+  char have[64];
+  if (ljm_image_find(img, text + at, &sym) == LJM_OK)
+    snprintf(have, sizeof(have), "%s+%x", sym.name,
+             (unsigned)(text + at - sym.vaddr));
+  else
+    strcpy(have, "?");
+  if (!LJT_STR(have, want)) printf("  at .text+%x\n", (unsigned)at);
+}
+
+static void lookups(void)
+{
+  static const struct { uint64_t at; const char *symtab, *dynsym; } find[] = {
+    {0xf, "?", "?"}, {0x10, "alpha+0", "?"}, {0x2f, "alpha+1f", "?"},
+    {0x30, "beta+0", "beta+0"}, {0x3f, "beta+f", "beta+f"},
+    {0x40, "asm_beta+10", "?"}, {0x4f, "asm_beta+1f", "?"},
+    {0x50, "asm_one+0", "?"}, {0x5f, "asm_one+f", "?"},
+    {0x60, "chosen+0", "chosen+0"}, {0x67, "chosen+7", "chosen+7"},
+    {0x68, "?", "?"}, {0x8f, "?", "?"}, {0x90, "last+0", "?"},
+    {0x9f, "last+f", "?"}, {0xa0, "last+10", "zero+0"},
+    {0xa1, "last+11", "?"}, {0xff, "last+6f", "?"}, {0x100, "?", "?"},
+    {UINT64_MAX, "?", "?"}
+  };
+  static ljt_elf b;
+  size_t i;
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    ljm_image img;
+    uint64_t text;
+    make(&b, variant);
+    text = b.base + b.text_off;
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_EQ(img.from, LJM_FROM_SYMTAB);
+    for (i = 0; i < sizeof(find) / sizeof(find[0]); i++)
+      check_find(&img, text, find[i].at, find[i].symtab);
+    LJT_EQ(ljm_image_find(&img, 0, NULL), LJM_E_NOTFOUND);
+    ljm_image_free(&img);
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_type, 1);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_EQ(img.from, LJM_FROM_DYNSYM);
+    for (i = 0; i < sizeof(find) / sizeof(find[0]); i++)
+      check_find(&img, text, find[i].at, find[i].dynsym);
+    ljm_image_free(&img);
+  }
+}
+
+/* Symbols inside others, ties of unlike sizes. */
+static void nested(void)
+{
+  static const ljt_elf_sym in[] = {
+    {"outer", 0, 0x80, LJT_FUNC, LJT_GLOBAL, T},
+    {"inner", 0x20, 0x10, LJT_FUNC, LJT_GLOBAL, T},
+    {"innermost", 0x28, 4, LJT_FUNC, LJT_LOCAL, T},
+    {"tie_a", 0x90, 4, LJT_FUNC, LJT_GLOBAL, T},
+    {"tie_b", 0x90, 0x20, LJT_FUNC, LJT_GLOBAL, T},
+    {"tie_c", 0x90, 0x10, LJT_FUNC, LJT_GLOBAL, T},
+    {"huge", 0xc0, UINT64_C(1) << 40, LJT_FUNC, LJT_GLOBAL, T}
+  };
+  static const struct { uint64_t at; const char *want; } find[] = {
+    {0x1f, "outer+1f"}, {0x20, "inner+0"}, {0x28, "innermost+0"},
+    {0x2b, "innermost+3"}, {0x2c, "inner+c"}, {0x2f, "inner+f"},
+    {0x30, "outer+30"}, {0x7f, "outer+7f"}, {0x80, "?"}, {0x90, "tie_a+0"},
+    {0x93, "tie_a+3"}, {0x94, "tie_b+4"}, {0xaf, "tie_b+1f"}, {0xb0, "?"},
+    {0x7000000, "huge+6ffff40"}, {(UINT64_C(1) << 40) + 0xc0, "?"}
+  };
+  static ljt_elf b;
+  ljm_symbol sym;
+  ljm_image img;
+  size_t i;
+  make(&b, 1);
+  b.syms = in;
+  b.sym_count = sizeof(in) / sizeof(in[0]);
+  ljt_elf_build(&b);
+  LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+  for (i = 0; i < sizeof(find) / sizeof(find[0]); i++)
+    check_find(&img, b.base + b.text_off, find[i].at, find[i].want);
+  LJT_EQ(ljm_image_symbol(&img, 6, &sym), LJM_OK);
+  LJT_EQ(sym.size, UINT64_C(1) << 40);
+  LJT_STR(ljt_check_image(&img, 1), NULL);
+  ljm_image_free(&img);
+}
+
+/* Several of unknown size at one address all reach to the next one. */
+static void unsized_ties(void)
+{
+  static const ljt_elf_sym in[] = {
+    {"tie_b", 0x10, 0, LJT_FUNC, LJT_GLOBAL, T},
+    {"tie_a", 0x10, 0, LJT_FUNC, LJT_GLOBAL, T},
+    {"next", 0x20, 0, LJT_FUNC, LJT_GLOBAL, T}
+  };
+  static ljt_elf b;
+  ljm_image img;
+  make(&b, 1);
+  b.syms = in;
+  b.sym_count = 3;
+  ljt_elf_build(&b);
+  LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+  check_find(&img, b.base + b.text_off, 0x10, "tie_a+0");
+  check_find(&img, b.base + b.text_off, 0x1f, "tie_a+f");
+  check_find(&img, b.base + b.text_off, 0x20, "next+0");
+  ljm_image_free(&img);
+}
+
+/* -- readers (E9), limits, memory --------------------------------------- */
+
+typedef struct slow_reader {
+  const unsigned char *data;
+  size_t size, most; /* Bytes given at a time. */
+  uint64_t stop;     /* From here on: `answer`. */
+  ptrdiff_t answer;
+} slow_reader;
+
+static ptrdiff_t slow_read(void *user, uint64_t off, void *data, size_t size)
+{
+  const slow_reader *r = (const slow_reader *)user;
+  uint64_t stop = r->stop < r->size ? r->stop : r->size;
+  if (off >= stop) return r->answer;
+  if (size > r->most) size = r->most;
+  if (size > stop - off) size = (size_t)(stop - off);
+  memcpy(data, r->data + off, size);
+  return (ptrdiff_t)size;
+}
+
+static void short_reads(void)
+{
+  static ljt_elf b;
+  slow_reader s;
+  ljm_reader reader;
+  ljm_image img;
+  size_t n;
+  make(&b, 1);
+  s.data = b.data;
+  s.size = b.size;
+  reader.read = slow_read;
+  reader.user = &s;
+  reader.size = b.size;
+  s.stop = UINT64_MAX;
+  s.answer = 0;
+  for (n = 1; n < 70; n++) {
+    s.most = n;
+    LJT_EQ(ljm_image_open(&img, &reader, NULL, NULL), LJM_OK);
+    LJT_STR(names_of(&img), all);
+    ljm_image_free(&img);
+  }
+  /* The end comes early, at each offset, though the size promises more. */
+  for (n = 0; n < b.size; n += 1 + (size_t)(ljt.stride - 1)) {
+    ljm_status status;
+    s.stop = n;
+    s.most = 7;
+    s.answer = 0;
+    status = ljm_image_open(&img, &reader, NULL, NULL);
+    LJT_OK(status == LJM_E_TRUNCATED ||
+           (status == LJM_OK && strcmp(names_of(&img), all) == 0));
+    ljm_image_free(&img);
+    s.answer = -EIO;
+    status = ljm_image_open(&img, &reader, NULL, NULL);
+    LJT_OK(status == LJM_OK ||
+           (status == LJM_E_IO && img.error.sys_errno == EIO));
+    ljm_image_free(&img);
+  }
+  s.stop = 16;
+  s.answer = 1000; /* More than was asked for. */
+  LJT_EQ(ljm_image_open(&img, &reader, NULL, NULL), LJM_E_IO);
+  LJT_EQ(ljm_image_open(&img, NULL, NULL, NULL), LJM_E_ARG);
+}
+
+static void limits(void)
+{
+  static ljt_elf b;
+  struct { const char *name; uint64_t *limit, need; } of[4];
+  ljm_elf_limits l;
+  size_t i;
+  int more;
+  make(&b, 1);
+  of[0].name = "file";
+  of[0].limit = &l.file_size;
+  of[0].need = b.size;
+  of[1].name = "sections";
+  of[1].limit = &l.section_count;
+  of[1].need = LJT_S_COUNT;
+  of[2].name = "segments";
+  of[2].limit = &l.segment_count;
+  of[2].need = LJT_P_COUNT;
+  of[3].name = "symbols";
+  of[3].limit = &l.symbol_count;
+  of[3].need = SYM_COUNT + 1;
+  for (i = 0; i < 4; i++) {
+    for (more = -1; more <= 1; more++) {
+      ljt_heap heap;
+      ljm_image img;
+      ljt.row = of[i].name;
+      memset(&heap, 0, sizeof(heap));
+      memset(&l, 0, sizeof(l));
+      *of[i].limit = of[i].need + (uint64_t)(int64_t)more;
+      LJT_EQ(check_open(b.data, b.size, &l, &img, &heap),
+             more < 0 ? LJM_E_LIMIT : LJM_OK);
+      check_free(&img, &heap);
+    }
+  }
+  ljt.row = NULL;
+}
+
+/* Each budget below what is needed is a clean refusal; so is each failure of
+** the allocator. */
+static void memory(void)
+{
+  static ljt_elf b;
+  ljt_heap heap;
+  ljm_image img;
+  ljm_elf_limits l;
+  ljm_status status;
+  uint64_t peak, n;
+  make(&b, 1);
+  memset(&l, 0, sizeof(l));
+  memset(&heap, 0, sizeof(heap));
+  LJT_EQ(check_open(b.data, b.size, &l, &img, &heap), LJM_OK);
+  peak = heap.peak_size;
+  check_free(&img, &heap);
+  for (n = 1; n < peak; n += 1 + n / 16) {
+    l.memory_size = n;
+    LJT_EQ(check_open(b.data, b.size, &l, &img, &heap), LJM_E_LIMIT);
+    check_free(&img, &heap);
+  }
+  l.memory_size = peak;
+  LJT_EQ(check_open(b.data, b.size, &l, &img, &heap), LJM_OK);
+  check_free(&img, &heap);
+  for (n = 1; ; n++) {
+    memset(&heap, 0, sizeof(heap));
+    heap.fail_at = n;
+    status = check_open(b.data, b.size, NULL, &img, &heap);
+    check_free(&img, &heap);
+    if (status == LJM_OK) break;
+    LJT_EQ(status, LJM_E_NOMEM);
+  }
+  LJT_OK(n > 4);
+}
+
+/* Names that all end alike are many times their bytes: refused. */
+static void shared_names(void)
+{
+  static unsigned char file[1 << 20];
+  static ljt_elf b;
+  size_t n = 30000, names = 1 << 18, i, at, symtab;
+  ljm_image img;
+  make(&b, 1);
+  memcpy(file, b.data, b.size);
+  symtab = (b.size + 7) & ~(size_t)7;
+  at = symtab + n * 24;
+  memset(file + at, 'n', names - 1);
+  for (i = 1; i < n; i++) {
+    unsigned char *p = file + symtab + i * 24;
+    ljt_store(p, 4, 0, i);
+    p[4] = LJT_FUNC;
+    ljt_store(p + 6, 2, 0, T);
+    ljt_store(p + 8, 8, 0, b.base + b.text_off);
+  }
+  ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_offset, symtab);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_size, n * 24);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_offset, at);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_size, names);
+  memcpy(file, b.data, b.size);
+  LJT_EQ(ljm_image_open_memory(&img, file, at + names, NULL, NULL),
+         LJM_E_LIMIT);
+  ljm_image_free(&img);
+  /* With a short table of names it is 30000 symbols at one address. */
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_offset,
+          at + names - 32);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_size, 32);
+  memcpy(file, b.data, b.size);
+  LJT_EQ(ljm_image_open_memory(&img, file, at + names, NULL, NULL), LJM_OK);
+  LJT_EQ(img.count, 30);
+  LJT_EQ(img.skipped, n - 32);
+  ljm_image_free(&img);
+}
+
+/* -- sweeps ------------------------------------------------------------- */
+
+static void prefixes(void)
+{
+  static ljt_elf b;
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    size_t n;
+    make(&b, variant);
+    for (n = 0; n < b.size; n++) {
+      ljt_heap heap;
+      ljm_image img;
+      ljm_status status;
+      memset(&heap, 0, sizeof(heap));
+      status = check_open(b.data, n, NULL, &img, &heap);
+      /* The section headers come last: nothing is whole without them. */
+      LJT_EQ(status, LJM_E_TRUNCATED);
+      check_free(&img, &heap);
+    }
+  }
+}
+
+static void bytes(void)
+{
+  static ljt_elf b;
+  static const int steps[] = {1, -1, 0, 255};
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    uint64_t n;
+    make(&b, variant);
+    for (n = 0; n < b.size * 12; n += ljt.stride) {
+      unsigned char *p = b.data + n / 12, old = *p;
+      unsigned k = (unsigned)(n % 12);
+      ljt_heap heap;
+      ljm_image img;
+      memset(&heap, 0, sizeof(heap));
+      if (k < 8) *p = (unsigned char)(old ^ (1u << k));
+      else if (k < 10) *p = (unsigned char)(old + steps[k - 8]);
+      else *p = (unsigned char)steps[k - 8];
+      (void)check_open(b.data, b.size, NULL, &img, &heap);
+      LJT_OK(heap.peak_size < 128 * 1024);
+      check_free(&img, &heap);
+      *p = old;
+    }
+  }
+}
+
+/* Random symbols against the linear search: many ties, all kinds of sizes. */
+static void random_tables(void)
+{
+  static unsigned char file[1 << 18];
+  static ljt_elf b;
+  ljt_rng rng = ljt_rng_make(ljt.seed);
+  size_t round, i, n, symtab, names;
+  for (round = 0; round < 60; round++) {
+    ljt_heap heap;
+    ljm_image img;
+    uint64_t span = UINT64_C(1) << (1 + ljt_below(&rng, 40));
+    uint64_t most = UINT64_C(1) << ljt_below(&rng, 42);
+    memset(&heap, 0, sizeof(heap));
+    make(&b, 1);
+    n = 1 + (size_t)ljt_below(&rng, round % 4 == 0 ? 6000 : 300);
+    symtab = (b.size + 7) & ~(size_t)7;
+    names = symtab + n * 24;
+    for (i = 0; i < n; i++) {
+      unsigned char *p = file + symtab + i * 24;
+      memset(p, 0, 24);
+      ljt_store(p, 4, 0, 1 + ljt_below(&rng, 50));
+      p[4] = (unsigned char)(ljt_below(&rng, 2) << 4 |
+                             (ljt_below(&rng, 3) ? LJT_FUNC : LJT_NOTYPE));
+      ljt_store(p + 6, 2, 0, T);
+      ljt_store(p + 8, 8, 0, b.base + b.text_off + ljt_below(&rng, span));
+      ljt_store(p + 16, 8, 0,
+                ljt_below(&rng, 4) ? ljt_below(&rng, most) : 0);
+    }
+    for (i = 0; i < 64; i++)
+      file[names + i] =
+        (unsigned char)(i % 9 == 8 || i == 63 ? 0 : 'a' + i % 26);
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_offset, symtab);
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_size, n * 24);
+    ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_offset, names);
+    ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_size, 64);
+    memcpy(file, b.data, b.size);
+    LJT_EQ(ljm_image_open_memory(&img, file, names + 64, NULL, NULL), LJM_OK);
+    LJT_STR(ljt_check_image(&img, 1 + img.count / 400), NULL);
+    ljm_image_free(&img);
+  }
+}
+
+/* -- paths -------------------------------------------------------------- */
+
+static void paths(void)
+{
+  static const struct { const char *path; ljm_status want; } p[] = {
+    {".", LJM_E_UNSUPPORTED}, {"/dev/zero", LJM_E_UNSUPPORTED},
+    {"/dev/null", LJM_E_UNSUPPORTED}, {"/no/such/file", LJM_E_IO},
+    {"", LJM_E_IO}, {"/etc/passwd", LJM_E_MALFORMED}
+  };
+  char name[] = "test_elf_XXXXXX", fifo[64];
+  static ljt_elf b;
+  ljm_image img;
+  size_t i;
+  int fd;
+  for (i = 0; i < sizeof(p) / sizeof(p[0]); i++) {
+    ljt.row = p[i].path;
+    errno = 77;
+    LJT_EQ(ljm_image_open_path(&img, p[i].path, NULL, NULL), p[i].want);
+    LJT_EQ(errno, 77);
+    ljm_image_free(&img);
+  }
+  ljt.row = NULL;
+  LJT_EQ(ljm_image_open_path(&img, NULL, NULL, NULL), LJM_E_ARG);
+  LJT_EQ(ljm_image_open_path(&img, "/no/such/file", NULL, NULL), LJM_E_IO);
+  LJT_EQ(img.error.sys_errno, ENOENT);
+  fd = mkstemp(name);
+  LJT_OK(fd >= 0);
+  make(&b, 1);
+  LJT_EQ(write(fd, b.data, b.size), b.size);
+  close(fd);
+  LJT_EQ(ljm_image_open_path(&img, name, NULL, NULL), LJM_OK);
+  LJT_STR(names_of(&img), all);
+  LJT_EQ(img.build_id.size, 20);
+  LJT_EQ(img.build_id.data[0], 0xa0);
+  ljm_image_free(&img);
+  unlink(name);
+  snprintf(fifo, sizeof(fifo), "%s.fifo", name);
+  LJT_EQ(mkfifo(fifo, 0600), 0);
+  LJT_EQ(ljm_image_open_path(&img, fifo, NULL, NULL), LJM_E_UNSUPPORTED);
+  unlink(fifo);
+}
+
+int main(int argc, char **argv)
+{
+  ljt_begin(argc, argv);
+  LJT_CASE(one_field);
+  LJT_CASE(failure_offsets);
+  LJT_CASE(odd_tables);
+  LJT_CASE(section_numbers);
+  LJT_CASE(thumb_bit);
+  LJT_CASE(mapping_symbols);
+  LJT_CASE(lookups);
+  LJT_CASE(nested);
+  LJT_CASE(unsized_ties);
+  LJT_CASE(short_reads);
+  LJT_CASE(limits);
+  LJT_CASE(memory);
+  LJT_CASE(shared_names);
+  LJT_CASE(random_tables);
+  LJT_CASE(prefixes);
+  LJT_CASE(bytes);
+  LJT_CASE(paths);
+  return ljt_end();
+}
