@@ -393,8 +393,8 @@ typedef struct ljp_site {
   uint64_t free_count, free_size;        /* done here, whoever owned it */
   uint64_t failed_count, failed_size;    /* calls that got no memory */
   uint64_t live_count, live_size;        /* owned now */
-  uint64_t taken_count, given_count;     /* blocks that became owned here,
-                                         ** and ceased to be */
+  uint64_t taken_count, given_count;     /* blocks that came to be owned
+                                         ** here, and ceased to be */
   uint64_t peak_count, peak_size;        /* owned at the highest total */
   uint64_t temp_count, temp_size;        /* freed by the very next event */
 } ljp_site;
@@ -436,8 +436,8 @@ LJP_API ljp_status ljp_aggregate_events(ljp_aggregate *a,
 /* Which limit the last LJP_E_LIMIT met. */
 LJP_API ljp_limit ljp_aggregate_limit(const ljp_aggregate *a);
 
-/* Sums over all so far; valid until the next call. */
-LJP_API const ljp_totals *ljp_aggregate_totals(const ljp_aggregate *a);
+/* Sums over all so far. O(sites). */
+LJP_API void ljp_aggregate_totals(const ljp_aggregate *a, ljp_totals *out);
 
 /* Number of sites, and site `idx` below it; its label. LJP_MODEL_TRUE. */
 LJP_API size_t ljp_aggregate_site_count(const ljp_aggregate *a);
@@ -2571,11 +2571,13 @@ LJP_API uint32_t ljp_symbols_alias(const ljp_symbols *s, uint32_t name)
 /* - Map from (tag, two numbers) to an index - */
 
 #define LJPI_NONE UINT32_MAX
-#define LJPI_TAGS 8u
+#define LJPI_TAG_BITS 3u
+#define LJPI_TAGS (1u << LJPI_TAG_BITS)
+#define LJPI_STAMPS (1u << (32u - LJPI_TAG_BITS))
 
 typedef struct ljpi_entry {
   uint64_t k1, k2;
-  uint32_t tag;
+  uint32_t tag;           /* and, above LJPI_TAG_BITS, a stamp */
   uint32_t value;         /* + 1; 0: empty */
 } ljpi_entry;
 
@@ -2611,15 +2613,24 @@ static uint32_t ljpi_map_spilled(const ljpi_map *m, unsigned tag, uint64_t k1,
   return idx ? (uint32_t)ljpi_at(&m->nodes, idx)->value : LJPI_NONE;
 }
 
-LJPI_INLINE uint32_t ljpi_map_get(const ljpi_map *m, unsigned tag,
-                                  uint64_t k1, uint64_t k2)
+/* The entry of a key in the table, or NULL. */
+LJPI_INLINE ljpi_entry *ljpi_map_entry(const ljpi_map *m, unsigned tag,
+                                       uint64_t k1, uint64_t k2)
 {
   size_t at = ljpi_map_hash(tag, k1, k2), mask = m->cap - 1, i;
   for (i = 0; m->cap && i < LJPI_PROBES; i++) {
-    const ljpi_entry *e = &m->v[(at + i) & mask];
+    ljpi_entry *e = &m->v[(at + i) & mask];
     if (e->value == 0) break;
-    if (e->k1 == k1 && e->k2 == k2 && e->tag == tag) return e->value - 1;
+    if (e->k1 == k1 && e->k2 == k2 && e->tag % LJPI_TAGS == tag) return e;
   }
+  return NULL;
+}
+
+static uint32_t ljpi_map_get(const ljpi_map *m, unsigned tag, uint64_t k1,
+                             uint64_t k2)
+{
+  const ljpi_entry *e = ljpi_map_entry(m, tag, k1, k2);
+  if (e) return e->value - 1;
   return m->spilled ? ljpi_map_spilled(m, tag, k1, k2) : LJPI_NONE;
 }
 
@@ -2627,8 +2638,8 @@ static ljp_status ljpi_map_spill(ljpi_map *m, const ljpi_entry *e)
 {
   uint32_t outer, inner, root;
   int made;
-  ljp_status st = ljpi_tree_insert(&m->nodes, &m->roots[e->tag], e->k1,
-                                   &outer, &made);
+  ljp_status st = ljpi_tree_insert(&m->nodes, &m->roots[e->tag % LJPI_TAGS],
+                                   e->k1, &outer, &made);
   if (st != LJP_OK) return st;
   root = (uint32_t)ljpi_at(&m->nodes, outer)->value;
   st = ljpi_tree_insert(&m->nodes, &root, e->k2, &inner, &made);
@@ -2643,7 +2654,7 @@ static ljp_status ljpi_map_spill(ljpi_map *m, const ljpi_entry *e)
 static ljp_status ljpi_map_place(ljpi_map *m, ljpi_entry *v, size_t cap,
                                  const ljpi_entry *e)
 {
-  size_t at = ljpi_map_hash(e->tag, e->k1, e->k2), i;
+  size_t at = ljpi_map_hash(e->tag % LJPI_TAGS, e->k1, e->k2), i;
   for (i = 0; i < LJPI_PROBES; i++) {
     ljpi_entry *to = &v[(at + i) & (cap - 1)];
     if (to->value == 0) {
@@ -2678,25 +2689,20 @@ static ljp_status ljpi_map_grow(ljpi_map *m)
   return LJP_OK;
 }
 
-/* Sets a key to `value`, new or not. */
+/* Sets a key to `value`, new or not; stamp 0 matches no stamp. */
 static ljp_status ljpi_map_set(ljpi_map *m, unsigned tag, uint64_t k1,
                                uint64_t k2, uint32_t value)
 {
-  size_t at = ljpi_map_hash(tag, k1, k2), i;
-  ljpi_entry e;
+  ljpi_entry e, *old = ljpi_map_entry(m, tag, k1, k2);
   ljp_status st;
+  if (old) {
+    old->value = value + 1;
+    return LJP_OK;
+  }
   e.k1 = k1;
   e.k2 = k2;
   e.tag = tag;
   e.value = value + 1;
-  for (i = 0; m->cap && i < LJPI_PROBES; i++) {
-    ljpi_entry *old = &m->v[(at + i) & (m->cap - 1)];
-    if (old->value == 0) break;
-    if (old->k1 == k1 && old->k2 == k2 && old->tag == tag) {
-      old->value = e.value;
-      return LJP_OK;
-    }
-  }
   if (m->spilled && ljpi_map_spilled(m, tag, k1, k2) != LJPI_NONE)
     return ljpi_map_spill(m, &e);
   st = ljpi_map_grow(m);
@@ -2712,6 +2718,7 @@ static ljp_status ljpi_map_set(ljpi_map *m, unsigned tag, uint64_t k1,
 #define LJPI_SEG_MAX 7168u    /* and the one that it reaches by quarters. */
 #define LJPI_SEG_PAD 128u     /* Slots behind the last home; most probes. */
 #define LJPI_DIR_MAX 22u      /* Bits of the directory. */
+#define LJPI_SEG_MOST(homes) ((homes) / 16 * 11)
 #define LJPI_LIVE_SLACK (UINT64_C(192) << 10)
 #define LJPI_BIG UINT32_MAX   /* Size stands in the tree of big ones. */
 
@@ -2726,6 +2733,7 @@ typedef struct ljpi_live_slot {
 ** homes lie in the order of the hash's low half. */
 typedef struct ljpi_seg {
   uint32_t homes, count, depth;
+  uint32_t most;          /* Count beyond which it grows. */
   uint32_t wait;          /* Steps until a resize that failed is tried again:
                           ** chosen addresses can make each one fail. */
   ljpi_live_slot slot[1];
@@ -2741,7 +2749,7 @@ typedef struct ljpi_live {
   unsigned depth;
   ljpi_nodes nodes;
   uint32_t tree, big;     /* roots; values: site << 32 | size, and size */
-  size_t tree_count, big_count;
+  size_t tree_count;
   uint64_t count, peak, size, max;
 } ljpi_live;
 
@@ -2754,6 +2762,13 @@ static size_t ljpi_seg_size(uint32_t homes)
 LJPI_INLINE uint32_t ljpi_home(uint64_t hash, uint32_t homes)
 {
   return (uint32_t)(((hash & 0xffffffffu) * homes) >> 32);
+}
+
+/* Hash of an address: the directory takes the high bits, homes the low. */
+LJPI_INLINE uint64_t ljpi_hash_addr(uint64_t addr)
+{
+  addr *= UINT64_C(0x9e3779b97f4a7c15);
+  return (addr ^ addr >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
 LJPI_INLINE size_t ljpi_dir_at(const ljpi_live *l, uint64_t hash)
@@ -2771,6 +2786,7 @@ static ljp_status ljpi_seg_new(ljpi_live *l, uint32_t homes, uint32_t depth,
   *out = (ljpi_seg *)p;
   (*out)->homes = homes;
   (*out)->depth = depth;
+  (*out)->most = LJPI_SEG_MOST(homes);
   (*out)->count = (*out)->wait = 0;
   for (i = 0; i < homes + LJPI_SEG_PAD; i++) (*out)->slot[i].site = LJPI_NONE;
   l->size += ljpi_seg_size(homes);
@@ -2833,7 +2849,7 @@ static int ljpi_seg_move(const ljpi_seg *from, ljpi_seg *const *to,
     ljpi_seg *seg;
     uint64_t hash;
     if (s->site == LJPI_NONE) continue;
-    hash = ljpi_mix(s->addr);
+    hash = ljpi_hash_addr(s->addr);
     seg = to[bit ? hash >> (64 - bit) & 1 : 0];
     t = ljpi_seg_probe(seg, s->addr, hash);
     if (!t) return 0;
@@ -2892,11 +2908,18 @@ static ljp_status ljpi_dir_double(ljpi_live *l)
   return LJP_OK;
 }
 
-/* Number of homes that `count` blocks fill by little over half. */
+/* The next number of homes. */
+static uint32_t ljpi_seg_next(uint32_t homes)
+{
+  return homes < LJPI_SEG_STEP ? homes * 2 : homes + LJPI_SEG_STEP / 4;
+}
+
+/* Number of homes that `count` blocks fill by two thirds at most. */
 static uint32_t ljpi_seg_homes(uint32_t count)
 {
   uint32_t homes = LJPI_SEG_MIN;
-  while (homes < LJPI_SEG_STEP && homes < count + count / 2) homes *= 2;
+  while (homes < LJPI_SEG_MAX && homes < count + count / 2)
+    homes = ljpi_seg_next(homes);
   return homes;
 }
 
@@ -2906,7 +2929,7 @@ static uint32_t ljpi_seg_ones(const ljpi_seg *seg)
   uint32_t i, ones = 0;
   for (i = 0; i < seg->homes + LJPI_SEG_PAD; i++)
     if (seg->slot[i].site != LJPI_NONE)
-      ones += (uint32_t)(ljpi_mix(seg->slot[i].addr) >>
+      ones += (uint32_t)(ljpi_hash_addr(seg->slot[i].addr) >>
                          (63 - seg->depth)) & 1;
   return ones;
 }
@@ -2920,6 +2943,7 @@ static ljp_status ljpi_seg_split(ljpi_live *l, uint64_t hash, int *done)
   uint64_t more;
   ljp_status st;
   *done = 0;
+  old->wait = old->homes;
   homes[0] = ljpi_seg_homes(old->count - ones);
   homes[1] = ljpi_seg_homes(ones);
   more = ljpi_seg_size(homes[0]) + ljpi_seg_size(homes[1]);
@@ -2943,7 +2967,6 @@ static ljp_status ljpi_seg_split(ljpi_live *l, uint64_t hash, int *done)
     ljpi_dir_set(l, hash | bit, to[1]);
     ljpi_seg_free(l, old);
   } else {
-    old->wait = old->homes;
     ljpi_seg_free(l, to[0]);
     ljpi_seg_free(l, to[1]);
   }
@@ -2962,58 +2985,62 @@ static int ljpi_seg_waits(ljpi_seg *seg)
 static ljp_status ljpi_live_grow(ljpi_live *l, uint64_t hash, int *done)
 {
   ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
-  uint32_t homes = seg->homes;
   *done = 0;
-  if (seg->count < homes / 2 || ljpi_seg_waits(seg)) return LJP_OK;
-  if (homes >= LJPI_SEG_MAX) return ljpi_seg_split(l, hash, done);
-  homes = homes < LJPI_SEG_STEP ? homes * 2 : homes + LJPI_SEG_STEP / 4;
-  return ljpi_seg_resize(l, hash, homes, done);
+  if (seg->count < seg->homes / 2 || ljpi_seg_waits(seg)) return LJP_OK;
+  return seg->homes >= LJPI_SEG_MAX
+         ? ljpi_seg_split(l, hash, done)
+         : ljpi_seg_resize(l, hash, ljpi_seg_next(seg->homes), done);
 }
 
-/* Node of a block in the tree, or 0. */
-LJPI_INLINE uint32_t ljpi_live_node(const ljpi_live *l, uint64_t addr)
-{
-  return l->tree_count ? ljpi_tree_find(&l->nodes, l->tree, addr) : 0;
-}
+/* Where a block is, or could be put. */
+typedef struct ljpi_ref {
+  ljpi_seg *seg;
+  ljpi_live_slot *slot;   /* NULL: none within reach. */
+  uint32_t node;          /* Not 0: it is in the tree. */
+} ljpi_ref;
 
-/* Size of a block that has `size` in its slot. */
-LJPI_INLINE uint64_t ljpi_live_size(const ljpi_live *l, uint64_t addr,
-                                    uint32_t size)
-{
-  if (LJPI_LIKELY(size != LJPI_BIG)) return size;
-  return ljpi_at(&l->nodes, ljpi_tree_find(&l->nodes, l->big, addr))->value;
-}
-
-/* Looks a block up. */
+/* Looks a block up. Returns whether it is there; fills *ref anyway. */
 LJPI_INLINE int ljpi_live_find(const ljpi_live *l, uint64_t addr,
-                               uint64_t hash, ljp_block *out)
+                               uint64_t hash, ljpi_ref *ref)
 {
-  ljpi_live_slot *s = ljpi_seg_probe(l->dir[ljpi_dir_at(l, hash)], addr,
-                                     hash);
-  uint64_t packed;
-  uint32_t node;
+  ref->seg = l->dir[ljpi_dir_at(l, hash)];
+  ref->slot = ljpi_seg_probe(ref->seg, addr, hash);
+  ref->node = 0;
+  if (ref->slot && ref->slot->site != LJPI_NONE) return 1;
+  if (LJPI_LIKELY(l->tree_count == 0)) return 0;
+  ref->node = ljpi_tree_find(&l->nodes, l->tree, addr);
+  return ref->node != 0;
+}
+
+/* What is known of a block that was found. */
+LJPI_INLINE void ljpi_live_get(const ljpi_live *l, uint64_t addr,
+                               const ljpi_ref *ref, ljp_block *out)
+{
+  uint32_t size;
   out->addr = addr;
-  if (LJPI_LIKELY(s && s->site != LJPI_NONE)) {
-    out->site = s->site;
-    out->size = ljpi_live_size(l, addr, s->size);
-    return 1;
+  if (LJPI_LIKELY(ref->node == 0)) {
+    out->site = ref->slot->site;
+    size = ref->slot->size;
+  } else {
+    uint64_t packed = ljpi_at(&l->nodes, ref->node)->value;
+    out->site = (uint32_t)(packed >> 32);
+    size = (uint32_t)packed;
   }
-  node = ljpi_live_node(l, addr);
-  if (!node) return 0;
-  packed = ljpi_at(&l->nodes, node)->value;
-  out->site = (uint32_t)(packed >> 32);
-  out->size = ljpi_live_size(l, addr, (uint32_t)packed);
-  return 1;
+  out->size = LJPI_LIKELY(size != LJPI_BIG)
+              ? size
+              : ljpi_at(&l->nodes,
+                        ljpi_tree_find(&l->nodes, l->big, addr))->value;
 }
 
 /* Takes a slot out and closes the gap. What belongs there is found within the
 ** most probes. */
-static void ljpi_seg_remove(ljpi_seg *seg, ljpi_live_slot *s)
+LJPI_INLINE void ljpi_seg_remove(ljpi_seg *seg, ljpi_live_slot *s)
 {
   ljpi_live_slot *end = seg->slot + seg->homes + LJPI_SEG_PAD, *t;
   for (t = s + 1; t < end && t->site != LJPI_NONE &&
                   t - s < (ptrdiff_t)LJPI_SEG_PAD; t++) {
-    if (seg->slot + ljpi_home(ljpi_mix(t->addr), seg->homes) > s) continue;
+    if (seg->slot + ljpi_home(ljpi_hash_addr(t->addr), seg->homes) > s)
+      continue;
     *s = *t;
     s = t;
   }
@@ -3021,53 +3048,44 @@ static void ljpi_seg_remove(ljpi_seg *seg, ljpi_live_slot *s)
   seg->count--;
 }
 
-/* Forgets a block that is there. */
-static void ljpi_live_remove(ljpi_live *l, uint64_t addr, uint64_t hash)
+/* Forgets a block that was found. */
+LJPI_INLINE void ljpi_live_remove(ljpi_live *l, uint64_t addr, uint64_t hash,
+                                  const ljpi_ref *ref)
 {
-  ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
-  ljpi_live_slot *s = ljpi_seg_probe(seg, addr, hash);
   uint64_t packed;
   uint32_t size;
   int done;
   l->count--;
-  if (LJPI_LIKELY(s && s->site != LJPI_NONE)) {
-    size = s->size;
-    ljpi_seg_remove(seg, s);
-    if (seg->homes > LJPI_SEG_MIN && seg->count < seg->homes / 8 &&
-        !ljpi_seg_waits(seg))
-      (void)ljpi_seg_resize(l, hash, ljpi_seg_homes(seg->count), &done);
+  if (LJPI_LIKELY(ref->node == 0)) {
+    size = ref->slot->size;
+    ljpi_seg_remove(ref->seg, ref->slot);
+    if (ref->seg->count < ref->seg->homes / 8 &&
+        ref->seg->homes > LJPI_SEG_MIN && !ljpi_seg_waits(ref->seg))
+      (void)ljpi_seg_resize(l, hash, ljpi_seg_homes(ref->seg->count), &done);
   } else {
     ljpi_tree_remove(&l->nodes, &l->tree, addr, &packed);
     l->tree_count--;
     size = (uint32_t)packed;
   }
-  if (size != LJPI_BIG) return;
-  ljpi_tree_remove(&l->nodes, &l->big, addr, &packed);
-  l->big_count--;
+  if (size == LJPI_BIG) ljpi_tree_remove(&l->nodes, &l->big, addr, &packed);
 }
 
-/* Room for a block that is not in the table: a slot, or NULL and a tree
-** node. */
+/* Room for a block that is not in the table: a slot, or NULL and a node. */
 static ljp_status ljpi_live_room(ljpi_live *l, uint64_t addr, uint64_t hash,
-                                 ljpi_live_slot **slot, uint32_t *node)
+                                 ljpi_ref *ref)
 {
-  ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
-  ljp_status st = LJP_OK;
+  ljp_status st;
   int done = 0;
-  *slot = ljpi_seg_probe(seg, addr, hash);
-  if (!*slot || seg->count >= seg->homes - seg->homes / 4) {
+  if (!ref->slot || ref->seg->count >= ref->seg->most) {
     st = ljpi_live_grow(l, hash, &done);
     if (st != LJP_OK) return st;
-    seg = l->dir[ljpi_dir_at(l, hash)];
-    if (done) *slot = ljpi_seg_probe(seg, addr, hash);
+    ref->seg = l->dir[ljpi_dir_at(l, hash)];
+    if (done) ref->slot = ljpi_seg_probe(ref->seg, addr, hash);
   }
   /* Beyond this load probes get long: the tree is better. */
-  if (*slot && seg->count < seg->homes - seg->homes / 8) {
-    seg->count++;
-    return LJP_OK;
-  }
-  *slot = NULL;
-  st = ljpi_tree_insert(&l->nodes, &l->tree, addr, node, &done);
+  if (ref->slot && ref->seg->count < ref->seg->homes / 8 * 7) return LJP_OK;
+  ref->slot = NULL;
+  st = ljpi_tree_insert(&l->nodes, &l->tree, addr, &ref->node, &done);
   if (st == LJP_OK) l->tree_count++;
   return st;
 }
@@ -3078,45 +3096,73 @@ static ljp_status ljpi_live_big(ljpi_live *l, uint64_t addr, uint64_t size)
   uint32_t idx;
   int made;
   ljp_status st = ljpi_tree_insert(&l->nodes, &l->big, addr, &idx, &made);
-  if (st != LJP_OK) return st;
-  ljpi_at(&l->nodes, idx)->value = size;
-  l->big_count += (size_t)made;
-  return LJP_OK;
+  if (st == LJP_OK) ljpi_at(&l->nodes, idx)->value = size;
+  return st;
 }
 
-/* Adds a block that is not there. */
-static ljp_status ljpi_live_add(ljpi_live *l, uint64_t addr, uint64_t hash,
-                                uint64_t size, uint32_t site)
+/* Adds a block in any case but the plain one. */
+LJPI_NOINLINE ljp_status ljpi_live_add_slow(ljpi_live *l, uint64_t hash,
+                                            const ljp_block *b,
+                                            ljpi_ref *ref)
 {
-  ljpi_live_slot *slot;
-  uint32_t node = 0, small = size < LJPI_BIG ? (uint32_t)size : LJPI_BIG;
+  uint32_t small = b->size < LJPI_BIG ? (uint32_t)b->size : LJPI_BIG;
   uint64_t was;
-  ljp_status st;
+  ljp_status st = LJP_OK;
   if (l->count >= l->max) {
     l->mem->hit = LJP_LIMIT_LIVE;
     return LJP_E_LIMIT;
   }
-  if (small == LJPI_BIG) {
-    st = ljpi_live_big(l, addr, size);
-    if (st != LJP_OK) return st;
-  }
-  st = ljpi_live_room(l, addr, hash, &slot, &node);
+  if (small == LJPI_BIG) st = ljpi_live_big(l, b->addr, b->size);
+  if (st != LJP_OK) return st;
+  st = ljpi_live_room(l, b->addr, hash, ref);
   if (st != LJP_OK) {
-    if (small == LJPI_BIG) {
-      ljpi_tree_remove(&l->nodes, &l->big, addr, &was);
-      l->big_count--;
-    }
+    if (small == LJPI_BIG)
+      ljpi_tree_remove(&l->nodes, &l->big, b->addr, &was);
     return st;
   }
-  if (slot) {
-    slot->addr = addr;
-    slot->site = site;
-    slot->size = small;
+  if (ref->slot) {
+    ref->slot->addr = b->addr;
+    ref->slot->site = b->site;
+    ref->slot->size = small;
+    ref->seg->count++;
   } else {
-    ljpi_at(&l->nodes, node)->value = (uint64_t)site << 32 | small;
+    ljpi_at(&l->nodes, ref->node)->value = (uint64_t)b->site << 32 | small;
   }
   if (++l->count > l->peak) l->peak = l->count;
   return LJP_OK;
+}
+
+/* Adds a block that was looked for and not found. */
+LJPI_INLINE ljp_status ljpi_live_add(ljpi_live *l, uint64_t hash,
+                                     const ljp_block *b, ljpi_ref *ref)
+{
+  if (!LJPI_LIKELY(ref->slot && ref->seg->count < ref->seg->most &&
+                   b->size < LJPI_BIG && l->count < l->max))
+    return ljpi_live_add_slow(l, hash, b, ref);
+  ref->slot->addr = b->addr;
+  ref->slot->site = b->site;
+  ref->slot->size = (uint32_t)b->size;
+  ref->seg->count++;
+  if (++l->count > l->peak) l->peak = l->count;
+  return LJP_OK;
+}
+
+/* Sets what is known of a block, which was found or not. */
+LJPI_INLINE ljp_status ljpi_live_set(ljpi_live *l, uint64_t hash,
+                                     const ljp_block *b, ljpi_ref *ref,
+                                     int found)
+{
+  if (found) {
+    if (LJPI_LIKELY(ref->node == 0 && ref->slot->size != LJPI_BIG &&
+                    b->size < LJPI_BIG)) {
+      ref->slot->site = b->site;
+      ref->slot->size = (uint32_t)b->size;
+      return LJP_OK;
+    }
+    ljpi_live_remove(l, b->addr, hash, ref);
+    ljpi_live_find(l, b->addr, hash, ref);
+  }
+  return ljpi_live_add(l, hash, b, ref);
 }
 
 /* - Sites - */
@@ -3129,14 +3175,21 @@ typedef struct ljpi_place {
   uint64_t id, line, epoch;
   uint32_t source, label;
   uint32_t next;          /* Ring of the sites of one location. */
-  uint32_t key;           /* Number of the location. */
+  /* Classic: number of the location; rows of it by kind, + 1, and the last
+  ** row that overrode a block, + 1, with what it did: all as last used. */
+  uint32_t key, row[3], last_row, last_over;
 } ljpi_place;
 
-/* A site's sums and what computing them needs. */
+/* A site's sums in the true model, those of allocations first. */
 typedef struct ljpi_sums {
-  ljp_site s;
-  uint64_t stamp;         /* Peak that s.peak_* are of. */
+  uint64_t alloc_count, alloc_size;
+  uint64_t live_count, live_size;
+  uint64_t peak_count, peak_size, stamp;  /* live_* at peak number `stamp` */
   uint32_t last_by[2];    /* Site + 1 that last freed, moved a block of it. */
+  uint64_t free_count, free_size;
+  uint64_t realloc_count, realloc_new_size, realloc_old_size;
+  uint64_t temp_count, temp_size;
+  uint64_t failed_count, failed_size;
 } ljpi_sums;
 
 /* A site that freed (kind 0) or moved (1) blocks of another. */
@@ -3150,10 +3203,9 @@ typedef struct ljpi_row {
   uint32_t label, kind;   /* kind: 0 allocations, 1 frees, 2 reallocations */
 } ljpi_row;
 
-/* Classic: rows of a location by kind, + 1; last override of its blocks. */
+/* Classic: rows of a location by kind, + 1. */
 typedef struct ljpi_key {
   uint32_t row[3];
-  uint32_t last_row, last_over;
 } ljpi_key;
 
 /* Classic: what a row did to one location's blocks. */
@@ -3171,6 +3223,8 @@ struct ljp_aggregate {
   ljpi_map pairs;         /* True: (by, owner); classic: (row, key). */
   ljpi_strings labels;    /* ljp_label as bytes. */
   uint64_t max_sites;
+  uint64_t epoch;         /* Of the symbols, at the last batch; */
+  uint32_t stamp;         /* what entries of `sites` have that are of it. */
   ljpi_place *place;
   size_t place_cap, place_count;
   ljpi_sums *sum;
@@ -3183,10 +3237,10 @@ struct ljp_aggregate {
   size_t key_cap, key_count;
   ljpi_over *over;
   size_t over_cap, over_count;
-  ljp_totals totals;
+  ljp_totals totals;      /* What cannot be had from the sites. */
   uint64_t peak_stamp;    /* Number of the highest total so far. */
-  uint64_t last_addr;     /* Made by the event before, if last_made. */
-  int last_made, sampled;
+  uint64_t last_addr;     /* Made by the event before; 0: none. */
+  int sampled;
 };
 
 static ljp_status ljpi_aggregate_init(ljp_aggregate *a, ljpi_mem *mem,
@@ -3251,19 +3305,12 @@ LJP_API ljp_status ljp_aggregate_new(ljp_aggregate **out,
 
 static ljp_status ljpi_new_sum(ljp_aggregate *a)
 {
-  const ljpi_place *place = &a->place[a->place_count];
   void *p = a->sum;
-  ljpi_sums *sum;
   ljp_status st = ljpi_grow(a->mem, &p, &a->sum_cap, a->sum_count + 1,
                             sizeof(*a->sum));
   a->sum = (ljpi_sums *)p;
   if (st != LJP_OK) return st;
-  sum = &a->sum[a->sum_count++];
-  memset(sum, 0, sizeof(*sum));
-  sum->s.id = place->id;
-  sum->s.line = place->line;
-  sum->s.source = (uint8_t)place->source;
-  sum->s.label = place->label;
+  memset(&a->sum[a->sum_count++], 0, sizeof(*a->sum));
   return LJP_OK;
 }
 
@@ -3315,10 +3362,9 @@ static ljp_status ljpi_new_site(ljp_aggregate *a, const ljpi_place *as,
   return LJP_OK;
 }
 
-/* The site for a location now, when the one known (or LJPI_NONE) may be out
-** of date. */
-LJPI_NOINLINE ljp_status ljpi_renew_site(ljp_aggregate *a, ljpi_place *as,
-                                         uint32_t old, uint32_t *site)
+/* The site for a location now; `old` is what it was, or LJPI_NONE. */
+static ljp_status ljpi_renew_site(ljp_aggregate *a, ljpi_place *as,
+                                  uint32_t old, uint32_t *site)
 {
   ljp_label label;
   uint32_t at = old;
@@ -3329,7 +3375,6 @@ LJPI_NOINLINE ljp_status ljpi_renew_site(ljp_aggregate *a, ljpi_place *as,
   if (st == LJP_OK)
     st = ljpi_intern(&a->labels, &label, sizeof(label), &as->label);
   if (st != LJP_OK) return st;
-  as->epoch = a->symbols->epoch;
   for (i = 0; old != LJPI_NONE && i < LJPI_RING; i++) {
     if (a->place[at].label == as->label) {
       a->place[at].epoch = as->epoch;
@@ -3343,66 +3388,102 @@ LJPI_NOINLINE ljp_status ljpi_renew_site(ljp_aggregate *a, ljpi_place *as,
   return ljpi_new_site(a, as, old, site);
 }
 
-/* The site of an event. */
+/* The site of a location that the table does not have as of now. */
+LJPI_NOINLINE ljp_status ljpi_find_site(ljp_aggregate *a, unsigned source,
+                                        uint64_t id, uint64_t line,
+                                        uint32_t *site)
+{
+  ljpi_place as;
+  ljpi_entry *e;
+  ljp_status st = LJP_OK;
+  *site = ljpi_map_get(&a->sites, source, id, line);
+  if (*site == LJPI_NONE || a->place[*site].epoch != a->epoch) {
+    memset(&as, 0, sizeof(as));
+    as.source = source;
+    as.id = id;
+    as.line = line;
+    as.epoch = a->epoch;
+    st = ljpi_renew_site(a, &as, *site, site);
+  }
+  if (st != LJP_OK) return st;
+  e = ljpi_map_entry(&a->sites, source, id, line);
+  if (e) e->tag = source | a->stamp << LJPI_TAG_BITS;
+  return LJP_OK;
+}
+
+/* The site of a location. */
 LJPI_INLINE ljp_status ljpi_site_of(ljp_aggregate *a, unsigned source,
                                     uint64_t id, uint64_t line,
                                     uint32_t *site)
 {
-  uint32_t at = ljpi_map_get(&a->sites, source, id, line);
-  ljpi_place as;
-  if (LJPI_LIKELY(at != LJPI_NONE &&
-                  a->place[at].epoch == a->symbols->epoch)) {
-    *site = at;
-    return LJP_OK;
+  size_t at = ljpi_map_hash(source, id, line), mask = a->sites.cap - 1, i;
+  uint32_t tag = source | a->stamp << LJPI_TAG_BITS;
+  for (i = 0; a->sites.cap && i < 4; i++) {
+    const ljpi_entry *e = &a->sites.v[(at + i) & mask];
+    if (LJPI_LIKELY(e->k1 == id && e->k2 == line && e->tag == tag)) {
+      *site = e->value - 1;
+      return LJP_OK;
+    }
   }
-  memset(&as, 0, sizeof(as));
-  as.source = source;
-  as.id = id;
-  as.line = line;
-  return ljpi_renew_site(a, &as, at, site);
+  return ljpi_find_site(a, source, id, line, site);
 }
+
+/* Takes note of definitions since the last batch. */
+static void ljpi_new_epoch(ljp_aggregate *a)
+{
+  size_t i;
+  a->epoch = a->symbols->epoch;
+  if (++a->stamp < LJPI_STAMPS) return;
+  a->stamp = 1;
+  for (i = 0; i < a->sites.cap; i++) a->sites.v[i].tag %= LJPI_TAGS;
+}
+
+/* An event with what was looked up for it. */
+typedef struct ljpi_looked {
+  const ljp_event *ev;
+  uint64_t hash, old_hash;
+  uint32_t site;
+} ljpi_looked;
 
 /* - The true model - */
 
 /* Keeps what a site owned at the highest total before it changes. */
-LJPI_INLINE ljp_site *ljpi_touch(ljp_aggregate *a, uint32_t site)
+LJPI_INLINE ljpi_sums *ljpi_touch(ljp_aggregate *a, uint32_t site)
 {
-  ljpi_sums *sum = &a->sum[site];
-  if (sum->stamp != a->peak_stamp) {
-    sum->stamp = a->peak_stamp;
-    sum->s.peak_count = sum->s.live_count;
-    sum->s.peak_size = sum->s.live_size;
+  ljpi_sums *s = &a->sum[site];
+  if (s->stamp != a->peak_stamp) {
+    s->stamp = a->peak_stamp;
+    s->peak_count = s->live_count;
+    s->peak_size = s->live_size;
   }
-  return &sum->s;
+  return s;
 }
 
-LJPI_INLINE void ljpi_own(ljp_aggregate *a, uint32_t site, uint64_t count,
+LJPI_INLINE void ljpi_own(ljp_aggregate *a, ljpi_sums *s, uint64_t count,
                           uint64_t size)
 {
-  ljp_site *s = ljpi_touch(a, site);
   ljp_totals *t = &a->totals;
-  ljpi_add(&s->live_count, count);
+  s->live_count += count;
   ljpi_add(&s->live_size, size);
-  ljpi_add(&s->taken_count, count);
-  ljpi_add(&t->live_count, count);
+  t->live_count += count;
   ljpi_add(&t->live_size, size);
   if (t->live_size > t->peak_size) {
     t->peak_size = t->live_size;
     t->peak_count = t->live_count;
-    t->peak_event = t->events + 1;
+    t->peak_event = t->events;
     a->peak_stamp++;
   }
 }
 
-LJPI_INLINE void ljpi_disown(ljp_aggregate *a, uint32_t site, uint64_t count,
-                             uint64_t size)
+LJPI_INLINE ljpi_sums *ljpi_disown(ljp_aggregate *a, uint32_t site,
+                                   uint64_t count, uint64_t size)
 {
-  ljp_site *s = ljpi_touch(a, site);
+  ljpi_sums *s = ljpi_touch(a, site);
   ljpi_sub(&s->live_count, count);
   ljpi_sub(&s->live_size, size);
-  ljpi_add(&s->given_count, count);
   ljpi_sub(&a->totals.live_count, count);
   ljpi_sub(&a->totals.live_size, size);
+  return s;
 }
 
 /* Blocks that one stands for in a sample of `weight` bytes. */
@@ -3413,16 +3494,13 @@ static uint64_t ljpi_scale(uint64_t weight, uint64_t size)
   return n ? n : 1;
 }
 
-/* Notes that a site frees or moves a block of another. */
-LJPI_INLINE ljp_status ljpi_note_pair(ljp_aggregate *a, uint32_t by,
-                                      uint32_t owner, uint32_t kind)
+LJPI_NOINLINE ljp_status ljpi_new_pair(ljp_aggregate *a, uint32_t by,
+                                       uint32_t owner, uint32_t kind)
 {
   uint64_t key = (uint64_t)by << 32 | owner;
   void *p = a->pair;
   ljpi_pair *pair;
   ljp_status st;
-  if (LJPI_LIKELY(a->sum[owner].last_by[kind] == by + 1)) return LJP_OK;
-  a->sum[owner].last_by[kind] = by + 1;
   if (ljpi_map_get(&a->pairs, kind, key, 0) != LJPI_NONE) return LJP_OK;
   st = ljpi_grow(a->mem, &p, &a->pair_cap, a->pair_count + 1,
                  sizeof(*a->pair));
@@ -3437,209 +3515,211 @@ LJPI_INLINE ljp_status ljpi_note_pair(ljp_aggregate *a, uint32_t by,
   return LJP_OK;
 }
 
-/* An event with the hashes of its addresses. */
-typedef struct ljpi_hashed {
-  const ljp_event *ev;
-  uint64_t hash, old_hash;
-} ljpi_hashed;
-
-/* What an old block was; counts what does not fit. */
-LJPI_INLINE int ljpi_true_old(ljp_aggregate *a, const ljpi_hashed *h,
-                              ljp_block *old)
+/* Notes that a site frees or moves a block of another. */
+LJPI_INLINE ljp_status ljpi_note_pair(ljp_aggregate *a, uint32_t by,
+                                      uint32_t owner, uint32_t kind)
 {
+  if (LJPI_LIKELY(a->sum[owner].last_by[kind] == by + 1)) return LJP_OK;
+  a->sum[owner].last_by[kind] = by + 1;
+  return ljpi_new_pair(a, by, owner, kind);
+}
+
+/* Old block of an event; counts what does not fit. */
+LJPI_INLINE int ljpi_true_old(ljp_aggregate *a, const ljpi_looked *h,
+                              ljpi_ref *ref, ljp_block *old)
+{
+  const ljp_event *ev = h->ev;
   ljp_totals *t = &a->totals;
-  if (!ljpi_live_find(&a->live, h->ev->old_addr, h->old_hash, old)) {
-    if (h->ev->old_addr) {
-      ljpi_add(&t->before_count, 1);
-      ljpi_add(&t->before_size, h->ev->old_size);
+  if (!ljpi_live_find(&a->live, ev->old_addr, h->old_hash, ref)) {
+    if (ev->old_addr) {
+      t->before_count++;
+      ljpi_add(&t->before_size, ev->old_size);
     }
     return 0;
   }
-  if (old->size != h->ev->old_size && !a->sampled) t->size_count++;
+  ljpi_live_get(&a->live, ev->old_addr, ref, old);
+  if (old->size != ev->old_size && !a->sampled) t->size_count++;
   return 1;
 }
 
-/* A block is (re)allocated at ev->addr by `site`. A block that is there in
-** the table, unless it is the one being moved, was never seen freed. */
-LJPI_INLINE ljp_status ljpi_true_take(ljp_aggregate *a, const ljpi_hashed *h,
-                                      uint32_t site, int moved)
+static void ljpi_true_failed(ljp_aggregate *a, const ljpi_looked *h)
+{
+  ljpi_sums *s = &a->sum[h->site];
+  s->failed_count++;
+  ljpi_add(&s->failed_size, h->ev->size);
+}
+
+/* The block at ev->addr is the site's from now on. One that is found there,
+** unless it is the one being moved, was never seen freed. */
+LJPI_INLINE ljp_status ljpi_true_take(ljp_aggregate *a, const ljpi_looked *h,
+                                      uint64_t count, uint64_t size,
+                                      int moved)
+{
+  ljp_block b;
+  ljpi_ref ref;
+  ljp_status st;
+  int found = ljpi_live_find(&a->live, h->ev->addr, h->hash, &ref);
+  if (found && !moved) {
+    ljpi_live_get(&a->live, h->ev->addr, &ref, &b);
+    ljpi_disown(a, b.site, 1, b.size);
+    a->totals.again_count++;
+  }
+  b.addr = h->ev->addr;
+  b.size = size;
+  b.site = h->site;
+  st = ljpi_live_set(&a->live, h->hash, &b, &ref, found);
+  if (st == LJP_OK) ljpi_own(a, ljpi_touch(a, h->site), count, size);
+  return st;
+}
+
+LJPI_INLINE ljp_status ljpi_true_alloc(ljp_aggregate *a, const ljpi_looked *h)
 {
   const ljp_event *ev = h->ev;
   uint64_t size = ev->size, count = 1;
-  ljp_block was;
+  ljpi_sums *s;
   ljp_status st;
+  a->last_addr = ev->addr;
+  if (ev->addr == 0) {
+    ljpi_true_failed(a, h);
+    return LJP_OK;
+  }
   if (ev->weight) {
     count = ljpi_scale(ev->weight, ev->size);
     size = ev->weight;
     a->sampled = 1;
     a->totals.sampled_count++;
   }
-  if (ljpi_live_find(&a->live, ev->addr, h->hash, &was)) {
-    ljpi_live_remove(&a->live, ev->addr, h->hash);
-    if (!moved) {
-      ljpi_disown(a, was.site, 1, was.size);
-      a->totals.again_count++;
-    }
-  }
-  st = ljpi_live_add(&a->live, ev->addr, h->hash, size, site);
-  if (st == LJP_OK) ljpi_own(a, site, count, size);
-  return st;
-}
-
-static ljp_status ljpi_true_alloc(ljp_aggregate *a, const ljpi_hashed *h,
-                                  uint32_t site)
-{
-  const ljp_event *ev = h->ev;
-  uint64_t size = ev->weight ? ev->weight : ev->size;
-  uint64_t count = ev->weight ? ljpi_scale(ev->weight, ev->size) : 1;
-  ljp_site *s;
-  ljp_status st;
-  if (ev->addr == 0) {
-    ljpi_add(&a->sum[site].s.failed_count, 1);
-    ljpi_add(&a->sum[site].s.failed_size, ev->size);
-    ljpi_add(&a->totals.failed_count, 1);
-    a->last_made = 0;
-    return LJP_OK;
-  }
-  st = ljpi_true_take(a, h, site, 0);
+  st = ljpi_true_take(a, h, count, size, 0);
   if (st != LJP_OK) return st;
-  s = &a->sum[site].s;
-  ljpi_add(&s->alloc_count, count);
+  s = &a->sum[h->site];
+  s->alloc_count += count;
   ljpi_add(&s->alloc_size, size);
-  ljpi_add(&a->totals.alloc_count, count);
-  ljpi_add(&a->totals.alloc_size, size);
-  a->last_addr = ev->addr;
-  a->last_made = 1;
   return LJP_OK;
 }
 
-static ljp_status ljpi_true_free(ljp_aggregate *a, const ljpi_hashed *h,
-                                 uint32_t site)
+LJPI_INLINE ljp_status ljpi_true_free(ljp_aggregate *a, const ljpi_looked *h)
 {
   const ljp_event *ev = h->ev;
+  ljpi_ref ref;
   ljp_block old;
+  ljpi_sums *s;
   ljp_status st;
   uint64_t count = 1, size = ev->old_size;
-  if (ljpi_true_old(a, h, &old)) {
+  if (LJPI_LIKELY(ljpi_true_old(a, h, &ref, &old))) {
     if (a->sampled) {
       count = ljpi_scale(old.size, ev->old_size);
       size = old.size;
     }
-    st = ljpi_note_pair(a, site, old.site, 0);
+    st = ljpi_note_pair(a, h->site, old.site, 0);
     if (st != LJP_OK) return st;
-    ljpi_live_remove(&a->live, ev->old_addr, h->old_hash);
-    ljpi_disown(a, old.site, count, old.size);
-    if (a->last_made && a->last_addr == ev->old_addr) {
-      ljpi_add(&a->sum[old.site].s.temp_count, count);
-      ljpi_add(&a->sum[old.site].s.temp_size, old.size);
-      ljpi_add(&a->totals.temp_count, count);
-      ljpi_add(&a->totals.temp_size, old.size);
+    ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
+    s = ljpi_disown(a, old.site, count, old.size);
+    if (a->last_addr == ev->old_addr) {
+      s->temp_count += count;
+      ljpi_add(&s->temp_size, old.size);
     }
   }
-  a->last_made = 0;
-  ljpi_add(&a->sum[site].s.free_count, count);
-  ljpi_add(&a->sum[site].s.free_size, size);
-  ljpi_add(&a->totals.free_count, count);
-  ljpi_add(&a->totals.free_size, size);
+  a->last_addr = 0;
+  s = &a->sum[h->site];
+  s->free_count += count;
+  ljpi_add(&s->free_size, size);
   return LJP_OK;
 }
 
-static ljp_status ljpi_true_realloc(ljp_aggregate *a, const ljpi_hashed *h,
-                                    uint32_t site)
+static ljp_status ljpi_true_realloc(ljp_aggregate *a, const ljpi_looked *h)
 {
   const ljp_event *ev = h->ev;
+  ljpi_ref ref;
   ljp_block old;
-  ljp_site *s;
+  ljpi_sums *s;
   ljp_status st = LJP_OK;
-  int known, moved = 0;
-  a->last_made = 0;
+  uint64_t count = 1, size = ev->size;
+  int known;
+  a->last_addr = 0;
   if (ev->addr == 0) {
-    ljpi_add(&a->sum[site].s.failed_count, 1);
-    ljpi_add(&a->sum[site].s.failed_size, ev->size);
-    ljpi_add(&a->totals.failed_count, 1);
+    ljpi_true_failed(a, h);
     return LJP_OK;
   }
-  known = ljpi_true_old(a, h, &old);
+  if (ev->weight) {
+    count = ljpi_scale(ev->weight, ev->size);
+    size = ev->weight;
+    a->sampled = 1;
+    a->totals.sampled_count++;
+  }
+  known = ljpi_true_old(a, h, &ref, &old);
   if (known) {
-    st = ljpi_note_pair(a, site, old.site, 1);
+    st = ljpi_note_pair(a, h->site, old.site, 1);
     if (st != LJP_OK) return st;
     ljpi_disown(a, old.site,
                 a->sampled ? ljpi_scale(old.size, ev->old_size) : 1,
                 old.size);
-    if (ev->old_addr == ev->addr)
-      moved = 1;
-    else
-      ljpi_live_remove(&a->live, ev->old_addr, h->old_hash);
+    if (ev->old_addr != ev->addr)
+      ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
   }
-  st = ljpi_true_take(a, h, site, moved);
+  st = ljpi_true_take(a, h, count, size, known && ev->old_addr == ev->addr);
   if (st != LJP_OK) return st;
-  s = &a->sum[site].s;
-  ljpi_add(&s->realloc_count, 1);
-  ljpi_add(&s->realloc_new_size, ev->size);
+  s = &a->sum[h->site];
+  s->realloc_count += count;
+  ljpi_add(&s->realloc_new_size, size);
   ljpi_add(&s->realloc_old_size, ev->old_size);
-  ljpi_add(&a->totals.realloc_count, 1);
-  ljpi_add(&a->totals.realloc_new_size, ev->size);
-  ljpi_add(&a->totals.realloc_old_size, ev->old_size);
   return LJP_OK;
 }
 
-static ljp_status ljpi_true_event(ljp_aggregate *a, const ljpi_hashed *h)
+LJPI_INLINE ljp_status ljpi_true_event(ljp_aggregate *a, const ljpi_looked *h)
 {
   const ljp_event *ev = h->ev;
-  uint32_t site;
-  ljp_status st;
   if (ev->kind == LJP_EVENT_FREE && ev->old_addr == 0) {
-    ljpi_add(&a->totals.null_free_count, 1);
+    a->totals.null_free_count++;
     return LJP_OK;
   }
-  st = ljpi_site_of(a, ev->source, ev->id, ev->line, &site);
-  if (st != LJP_OK) return st;
+  a->totals.events++;
   switch (ev->kind) {
-  case LJP_EVENT_FREE: st = ljpi_true_free(a, h, site); break;
+  case LJP_EVENT_FREE: return ljpi_true_free(a, h);
   case LJP_EVENT_REALLOC:
-  case LJP_EVENT_FAILED_REALLOC: st = ljpi_true_realloc(a, h, site); break;
-  default: st = ljpi_true_alloc(a, h, site); break;
+  case LJP_EVENT_FAILED_REALLOC: return ljpi_true_realloc(a, h);
+  default: return ljpi_true_alloc(a, h);
   }
-  if (st == LJP_OK) ljpi_add(&a->totals.events, 1);
-  return st;
 }
 
 /* - The classic model - */
+
+LJPI_NOINLINE ljp_status ljpi_new_row(ljp_aggregate *a, uint32_t kind,
+                                      uint32_t site, uint32_t *row)
+{
+  uint32_t *at = &a->key[a->place[site].key].row[kind];
+  void *p = a->row;
+  ljp_status st;
+  if (*at == 0) {
+    st = ljpi_grow(a->mem, &p, &a->row_cap, a->row_count + 1,
+                   sizeof(*a->row));
+    a->row = (ljpi_row *)p;
+    if (st != LJP_OK) return st;
+    memset(&a->row[a->row_count], 0, sizeof(*a->row));
+    a->row[a->row_count].label = a->place[site].label;
+    a->row[a->row_count].kind = kind;
+    *at = (uint32_t)++a->row_count;
+  }
+  a->place[site].row[kind] = *at;
+  *row = *at - 1;
+  return LJP_OK;
+}
 
 /* Row of a kind of event at a site. */
 LJPI_INLINE ljp_status ljpi_row_of(ljp_aggregate *a, uint32_t kind,
                                    uint32_t site, uint32_t *row)
 {
-  uint32_t *at = &a->key[a->place[site].key].row[kind];
-  void *p = a->row;
-  ljp_status st;
-  if (LJPI_LIKELY(*at != 0)) {
-    *row = *at - 1;
-    return LJP_OK;
-  }
-  st = ljpi_grow(a->mem, &p, &a->row_cap, a->row_count + 1, sizeof(*a->row));
-  a->row = (ljpi_row *)p;
-  if (st != LJP_OK) return st;
-  *row = (uint32_t)a->row_count++;
-  *at = *row + 1;
-  memset(&a->row[*row], 0, sizeof(*a->row));
-  a->row[*row].label = a->place[site].label;
-  a->row[*row].kind = kind;
+  uint32_t at = a->place[site].row[kind];
+  if (!LJPI_LIKELY(at != 0)) return ljpi_new_row(a, kind, site, row);
+  *row = at - 1;
   return LJP_OK;
 }
 
-/* What a row does to blocks of the owner's location. */
-LJPI_INLINE ljp_status ljpi_over_of(ljp_aggregate *a, uint32_t row,
-                                    uint32_t owner, uint32_t *over)
+LJPI_NOINLINE ljp_status ljpi_new_over(ljp_aggregate *a, uint32_t row,
+                                       uint32_t owner, uint32_t *over)
 {
-  ljpi_key *key = &a->key[a->place[owner].key];
   uint64_t pair = (uint64_t)row << 32 | a->place[owner].key;
   void *p = a->over;
   ljp_status st;
-  if (LJPI_LIKELY(key->last_row == row + 1)) {
-    *over = key->last_over;
-    return LJP_OK;
-  }
   *over = ljpi_map_get(&a->pairs, 0, pair, 0);
   if (*over == LJPI_NONE) {
     st = ljpi_grow(a->mem, &p, &a->over_cap, a->over_count + 1,
@@ -3653,67 +3733,82 @@ LJPI_INLINE ljp_status ljpi_over_of(ljp_aggregate *a, uint32_t row,
     a->over[*over].label = a->place[owner].label;
     a->over_count++;
   }
-  key->last_row = row + 1;
-  key->last_over = *over;
+  a->place[owner].last_row = row + 1;
+  a->place[owner].last_over = *over;
+  return LJP_OK;
+}
+
+/* What a row does to blocks of the owner's location. */
+LJPI_INLINE ljp_status ljpi_over_of(ljp_aggregate *a, uint32_t row,
+                                    uint32_t owner, uint32_t *over)
+{
+  if (!LJPI_LIKELY(a->place[owner].last_row == row + 1))
+    return ljpi_new_over(a, row, owner, over);
+  *over = a->place[owner].last_over;
   return LJP_OK;
 }
 
 /* The old block goes; the row gets what it overrode. */
 LJPI_INLINE ljp_status ljpi_classic_old(ljp_aggregate *a,
-                                        const ljpi_hashed *h, uint32_t row)
+                                        const ljpi_looked *h, uint32_t row)
 {
   const ljp_event *ev = h->ev;
   ljpi_over *over;
+  ljpi_ref ref;
   ljp_block old;
   uint32_t idx;
   ljp_status st;
-  if (!ljpi_live_find(&a->live, ev->old_addr, h->old_hash, &old))
+  if (!ljpi_live_find(&a->live, ev->old_addr, h->old_hash, &ref))
     return LJP_OK;
+  ljpi_live_get(&a->live, ev->old_addr, &ref, &old);
   st = ljpi_over_of(a, row, old.site, &idx);
   if (st != LJP_OK) return st;
   over = &a->over[idx];
   if (ev->kind == LJP_EVENT_REALLOC) ljpi_add(&over->plus, ev->size);
   ljpi_add(&over->minus, old.size);
   over->count++;
-  ljpi_live_remove(&a->live, ev->old_addr, h->old_hash);
+  ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
   return LJP_OK;
 }
 
-static ljp_status ljpi_classic_event(ljp_aggregate *a, const ljpi_hashed *h)
+LJPI_INLINE ljp_status ljpi_classic_event(ljp_aggregate *a,
+                                          const ljpi_looked *h)
 {
   const ljp_event *ev = h->ev;
-  unsigned source = LJP_SOURCE_C;
-  uint64_t id = ev->id, line = ev->line;
-  uint32_t site, row;
-  ljp_block was;
+  uint32_t row;
+  ljp_block b;
+  ljpi_ref ref;
+  int found;
   ljp_status st;
   if (ev->kind > LJP_EVENT_REALLOC) return LJP_OK;
-  if (ev->source == LJP_SOURCE_TRACE) {
-    /* A location is address, line and trace number, nothing more. */
-    if (id == 0) {
-      id = line;
-      line = 0;
-    } else {
-      source = LJP_SOURCE_TRACE;
-    }
-  }
-  st = ljpi_site_of(a, source, id, line, &site);
-  if (st == LJP_OK) st = ljpi_row_of(a, ev->kind - 1u, site, &row);
+  st = ljpi_row_of(a, ev->kind - 1u, h->site, &row);
   if (st != LJP_OK) return st;
+  a->totals.events++;
   a->row[row].count++;
   ljpi_add(&a->row[row].plus, ev->size);
   ljpi_add(&a->row[row].minus, ev->old_size);
-  ljpi_add(&a->totals.events, 1);
   if (ev->kind != LJP_EVENT_ALLOC) st = ljpi_classic_old(a, h, row);
   if (st != LJP_OK || ev->kind == LJP_EVENT_FREE) return st;
-  if (ljpi_live_find(&a->live, ev->addr, h->hash, &was))
-    ljpi_live_remove(&a->live, ev->addr, h->hash);
-  return ljpi_live_add(&a->live, ev->addr, h->hash, ev->size, site);
+  found = ljpi_live_find(&a->live, ev->addr, h->hash, &ref);
+  b.addr = ev->addr;
+  b.size = ev->size;
+  b.site = h->site;
+  return ljpi_live_set(&a->live, h->hash, &b, &ref, found);
+}
+
+/* Location of the peer: address, line and trace number, nothing more. */
+LJPI_INLINE ljp_status ljpi_classic_site(ljp_aggregate *a, ljpi_looked *h)
+{
+  const ljp_event *ev = h->ev;
+  if (ev->source != LJP_SOURCE_TRACE)
+    return ljpi_site_of(a, LJP_SOURCE_C, ev->id, ev->line, &h->site);
+  return ev->id ? ljpi_site_of(a, LJP_SOURCE_TRACE, ev->id, ev->line, &h->site)
+                : ljpi_site_of(a, LJP_SOURCE_C, ev->line, 0, &h->site);
 }
 
 /* - Batches - */
 
-#define LJPI_AHEAD 32u    /* Events whose blocks are fetched beforehand. */
+#define LJPI_AHEAD 32u    /* Events looked up before the first is applied. */
 
 LJPI_INLINE void ljpi_fetch(const ljpi_live *l, uint64_t hash)
 {
@@ -3721,28 +3816,75 @@ LJPI_INLINE void ljpi_fetch(const ljpi_live *l, uint64_t hash)
   LJPI_PREFETCH(&seg->slot[ljpi_home(hash, seg->homes)]);
 }
 
+/* Fetches what the events' blocks need. */
+static void ljpi_look(const ljp_aggregate *a, const ljp_event *events,
+                      size_t count, ljpi_looked *h)
+{
+  size_t i;
+  for (i = 0; i < count; i++) {
+    const ljp_event *ev = &events[i];
+    h[i].ev = ev;
+    if (ev->kind != LJP_EVENT_ALLOC) {
+      h[i].old_hash = ljpi_hash_addr(ev->old_addr);
+      ljpi_fetch(&a->live, h[i].old_hash);
+    }
+    if (ev->kind != LJP_EVENT_FREE) {
+      h[i].hash = ljpi_hash_addr(ev->addr);
+      ljpi_fetch(&a->live, h[i].hash);
+    }
+  }
+}
+
+/* Adds what was looked at; *done: how many. */
+static ljp_status ljpi_add_true(ljp_aggregate *a, ljpi_looked *h,
+                                size_t count, size_t *done)
+{
+  size_t sited;
+  ljp_status st = LJP_OK, found = LJP_OK;
+  for (sited = 0; sited < count; sited++) {
+    const ljp_event *ev = h[sited].ev;
+    found = ljpi_site_of(a, ev->source, ev->id, ev->line, &h[sited].site);
+    if (found != LJP_OK) break;
+  }
+  for (*done = 0; *done < sited; ++*done) {
+    st = ljpi_true_event(a, &h[*done]);
+    if (st != LJP_OK) return st;
+  }
+  return found;
+}
+
+static ljp_status ljpi_add_classic(ljp_aggregate *a, ljpi_looked *h,
+                                   size_t count, size_t *done)
+{
+  size_t sited;
+  ljp_status st = LJP_OK, found = LJP_OK;
+  for (sited = 0; sited < count; sited++) {
+    found = ljpi_classic_site(a, &h[sited]);
+    if (found != LJP_OK) break;
+  }
+  for (*done = 0; *done < sited; ++*done) {
+    st = ljpi_classic_event(a, &h[*done]);
+    if (st != LJP_OK) return st;
+  }
+  return found;
+}
+
 LJP_API ljp_status ljp_aggregate_events(ljp_aggregate *a,
                                         const ljp_event *events, size_t count,
                                         size_t *failed)
 {
-  ljpi_hashed h[LJPI_AHEAD];
-  size_t at, i, n;
+  ljpi_looked h[LJPI_AHEAD];
+  size_t at, n, done = 0;
+  ljp_status st;
+  if (a->epoch != a->symbols->epoch) ljpi_new_epoch(a);
   for (at = 0; at < count; at += n) {
     n = count - at < LJPI_AHEAD ? count - at : LJPI_AHEAD;
-    for (i = 0; i < n; i++) {
-      h[i].ev = &events[at + i];
-      h[i].hash = ljpi_mix(h[i].ev->addr);
-      h[i].old_hash = ljpi_mix(h[i].ev->old_addr);
-      if (h[i].ev->addr) ljpi_fetch(&a->live, h[i].hash);
-      if (h[i].ev->old_addr) ljpi_fetch(&a->live, h[i].old_hash);
-    }
-    for (i = 0; i < n; i++) {
-      ljp_status st = a->model == LJP_MODEL_TRUE ? ljpi_true_event(a, &h[i])
-                                                 : ljpi_classic_event(a, &h[i]);
-      if (st == LJP_OK) continue;
-      if (failed) *failed = at + i;
-      return st;
-    }
+    ljpi_look(a, events + at, n, h);
+    st = a->model == LJP_MODEL_TRUE ? ljpi_add_true(a, h, n, &done)
+                                    : ljpi_add_classic(a, h, n, &done);
+    if (st == LJP_OK) continue;
+    if (failed) *failed = at + done;
+    return st;
   }
   return LJP_OK;
 }
@@ -3752,9 +3894,23 @@ LJP_API ljp_limit ljp_aggregate_limit(const ljp_aggregate *a)
   return a->mem->hit;
 }
 
-LJP_API const ljp_totals *ljp_aggregate_totals(const ljp_aggregate *a)
+LJP_API void ljp_aggregate_totals(const ljp_aggregate *a, ljp_totals *out)
 {
-  return &a->totals;
+  size_t i;
+  *out = a->totals;
+  for (i = 0; i < a->sum_count; i++) {
+    const ljpi_sums *s = &a->sum[i];
+    out->alloc_count += s->alloc_count;
+    ljpi_add(&out->alloc_size, s->alloc_size);
+    out->realloc_count += s->realloc_count;
+    ljpi_add(&out->realloc_new_size, s->realloc_new_size);
+    ljpi_add(&out->realloc_old_size, s->realloc_old_size);
+    out->free_count += s->free_count;
+    ljpi_add(&out->free_size, s->free_size);
+    out->failed_count += s->failed_count;
+    out->temp_count += s->temp_count;
+    ljpi_add(&out->temp_size, s->temp_size);
+  }
 }
 
 LJP_API size_t ljp_aggregate_site_count(const ljp_aggregate *a)
@@ -3765,11 +3921,32 @@ LJP_API size_t ljp_aggregate_site_count(const ljp_aggregate *a)
 LJP_API void ljp_aggregate_site(const ljp_aggregate *a, size_t idx,
                                 ljp_site *out)
 {
-  const ljpi_sums *sum = &a->sum[idx];
-  *out = sum->s;
-  if (sum->stamp == a->peak_stamp) return;
-  out->peak_count = out->live_count;
-  out->peak_size = out->live_size;
+  const ljpi_sums *s = &a->sum[idx];
+  const ljpi_place *place = &a->place[idx];
+  int at_peak = s->stamp != a->peak_stamp;
+  memset(out, 0, sizeof(*out));
+  out->id = place->id;
+  out->line = place->line;
+  out->source = (uint8_t)place->source;
+  out->label = place->label;
+  out->alloc_count = s->alloc_count;
+  out->alloc_size = s->alloc_size;
+  out->realloc_count = s->realloc_count;
+  out->realloc_new_size = s->realloc_new_size;
+  out->realloc_old_size = s->realloc_old_size;
+  out->free_count = s->free_count;
+  out->free_size = s->free_size;
+  out->failed_count = s->failed_count;
+  out->failed_size = s->failed_size;
+  out->live_count = s->live_count;
+  out->live_size = s->live_size;
+  out->taken_count = s->alloc_count + s->realloc_count;
+  out->given_count = out->taken_count;
+  ljpi_sub(&out->given_count, s->live_count);
+  out->peak_count = at_peak ? s->live_count : s->peak_count;
+  out->peak_size = at_peak ? s->live_size : s->peak_size;
+  out->temp_count = s->temp_count;
+  out->temp_size = s->temp_size;
 }
 
 LJP_API const ljp_label *ljp_aggregate_label(const ljp_aggregate *a,
@@ -3782,7 +3959,10 @@ LJP_API const ljp_label *ljp_aggregate_label(const ljp_aggregate *a,
 LJP_API int ljp_aggregate_find(const ljp_aggregate *a, uint64_t addr,
                                ljp_block *out)
 {
-  return ljpi_live_find(&a->live, addr, ljpi_mix(addr), out);
+  ljpi_ref ref;
+  if (!ljpi_live_find(&a->live, addr, ljpi_hash_addr(addr), &ref)) return 0;
+  ljpi_live_get(&a->live, addr, &ref, out);
+  return 1;
 }
 
 LJP_API uint64_t ljp_aggregate_table_size(const ljp_aggregate *a)
@@ -4347,11 +4527,11 @@ static ljp_status ljpi_true_kind(ljpi_report *r, uint32_t kind)
   ljp_status st = LJP_OK;
   ljpi_fresh_lines(r);
   for (i = 0; i < a->sum_count && st == LJP_OK; i++) {
-    const ljp_site *s = &a->sum[i].s;
+    const ljpi_sums *s = &a->sum[i];
     uint64_t count = kind == 0 ? s->alloc_count
                      : kind == 1 ? s->free_count : s->realloc_count;
     if (count == 0) continue;
-    st = ljpi_line_of(r, s->label, kind, &line);
+    st = ljpi_line_of(r, a->place[i].label, kind, &line);
     if (st != LJP_OK) break;
     ljpi_add(&line->count, count);
     ljpi_add(&line->plus, kind == 0 ? s->alloc_size
@@ -4362,10 +4542,10 @@ static ljp_status ljpi_true_kind(ljpi_report *r, uint32_t kind)
   for (i = 0; i < a->pair_count && st == LJP_OK; i++) {
     const ljpi_pair *pair = &a->pair[i];
     if (pair->kind + 1 != kind) continue;
-    st = ljpi_line_of(r, a->sum[pair->by].s.label, kind, &line);
+    st = ljpi_line_of(r, a->place[pair->by].label, kind, &line);
     if (st == LJP_OK)
       st = ljpi_new_under(r, (uint32_t)(line - r->line),
-                          r->rank[a->sum[pair->owner].s.label]);
+                          r->rank[a->place[pair->owner].label]);
   }
   return st;
 }
@@ -4387,14 +4567,15 @@ static ljp_status ljpi_true_held(ljpi_report *r)
   r->line_count = 0;
   ljpi_fresh_lines(r);
   for (i = 0; i < a->sum_count && st == LJP_OK; i++) {
-    const ljp_site *s = &a->sum[i].s;
+    ljp_site s;
     ljpi_line *line;
-    if (s->taken_count == 0) continue;
-    st = ljpi_line_of(r, s->label, 0, &line);
+    ljp_aggregate_site(a, i, &s);
+    if (s.taken_count == 0) continue;
+    st = ljpi_line_of(r, s.label, 0, &line);
     if (st != LJP_OK) break;
-    ljpi_add(&line->plus, s->live_size);
-    ljpi_add(&line->count, s->taken_count);
-    ljpi_add(&line->frees, s->given_count);
+    ljpi_add(&line->plus, s.live_size);
+    ljpi_add(&line->count, s.taken_count);
+    ljpi_add(&line->frees, s.given_count);
   }
   return st;
 }
@@ -4471,8 +4652,10 @@ static void ljpi_put_if(ljpi_report *r, const char *what, uint64_t count)
 
 static void ljpi_put_totals(ljpi_report *r, const ljp_error *e)
 {
-  const ljp_totals *t = &r->a->totals;
+  ljp_totals total;
+  const ljp_totals *t = &total;
   char buf[160];
+  ljp_aggregate_totals(r->a, &total);
   ljpi_puts(&r->out, "TOTALS:\n");
   ljpi_puts(&r->out, "events: ");
   ljpi_put_u64(&r->out, t->events);

@@ -255,12 +255,12 @@ static int ljc_write(void *user, const void *p, size_t n)
 static int ljc_outcome(const ljp_profile *prof, const char *name)
 {
   const ljp_error *e = ljp_profile_error(prof);
-  uint64_t stray = ljp_aggregate_totals(ljp_profile_aggregate(prof))
-                     ->stray_count;
+  ljp_totals totals;
   char text[160];
-  if (stray)
+  ljp_aggregate_totals(ljp_profile_aggregate(prof), &totals);
+  if (totals.stray_count)
     ljc_complain("%s: remark: %llu stray records read as C symbols", name,
-                 (unsigned long long)stray);
+                 (unsigned long long)totals.stray_count);
   if (e->status == LJP_OK) return LJC_GOOD;
   ljc_complain("%s: %s", name, ljp_error_text(e, text, sizeof(text)));
   return e->status == LJP_E_NOMEM ? LJC_FAILED : LJC_DAMAGED;
