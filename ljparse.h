@@ -171,6 +171,8 @@ typedef struct ljp_options {
   ljp_limits limits;
   ljp_trace_layout trace_layout;
   ljp_model model;
+  uint64_t from_event;    /* A ljp_profile leaves out the events before */
+  uint64_t to_event;      /* this number and after this one; 0: none. */
 } ljp_options;
 
 /* -- AVL tree ----------------------------------------------------------- */
@@ -509,6 +511,194 @@ LJP_API ljp_status ljp_profile_report(ljp_profile *p, ljp_format format,
                                       ljp_write write, void *user);
 
 LJP_API void ljp_profile_free(ljp_profile *p);
+
+/* -- Call trees --------------------------------------------------------- */
+
+/* What is counted for a call path. Sizes are bytes; peak is what was held
+** when most was held, temp what was freed again almost at once. */
+typedef enum ljp_metric {
+  LJP_ALLOC_SIZE = 0,
+  LJP_ALLOC_COUNT = 1,
+  LJP_INUSE_SIZE = 2,
+  LJP_INUSE_COUNT = 3,
+  LJP_PEAK_SIZE = 4,
+  LJP_PEAK_COUNT = 5,
+  LJP_TEMP_SIZE = 6,
+  LJP_TEMP_COUNT = 7
+} ljp_metric;
+#define LJP_METRIC_COUNT 8u
+
+/* Kind of a place. */
+typedef enum ljp_place_kind {
+  LJP_PLACE_LUA = 0,       /* No name: file and line say it. */
+  LJP_PLACE_C = 1,         /* file: the module. */
+  LJP_PLACE_VM = 2,
+  LJP_PLACE_TRACE = 3,     /* JIT code whose line is not known. */
+  LJP_PLACE_BUILTIN = 4,
+  LJP_PLACE_MISSING = 5,   /* Frames that were not recorded. */
+  LJP_PLACE_PRUNED = 6     /* Paths too small to be kept apart. */
+} ljp_place_kind;
+
+/* One frame of a call path. Strings are numbers for ljp_tree_text, 0: "". */
+typedef struct ljp_place {
+  uint32_t kind;           /* ljp_place_kind */
+  uint32_t name, file;
+  uint32_t module;         /* Number from ljp_tree_module, 0: none. */
+  uint64_t line;           /* 0: not known. */
+  uint64_t first_line;     /* Of the function; 0: not known. */
+  uint64_t addr;           /* Of C code; 0: not known. */
+} ljp_place;
+
+/* A call path: the path of its caller and the place of its innermost frame.
+** Path 0 is the root, without a place. */
+typedef struct ljp_path {
+  uint32_t parent, place;
+  uint64_t self[LJP_METRIC_COUNT]; /* Of what was allocated right here. */
+} ljp_path;
+
+/* A point of the timeline; UINT64_MAX: not known. */
+typedef struct ljp_point {
+  uint64_t at;             /* Event number, or nanoseconds. */
+  uint64_t live_size;      /* Bytes in live blocks. */
+  uint64_t gc_total, gc_threshold, rss;
+} ljp_point;
+
+/* A recording, or two that are compared, as a tree of call paths, with what a
+** report says around them. */
+typedef struct ljp_tree ljp_tree;
+
+/* Makes an empty tree in *out; `options` may be NULL, of its limits memory
+** counts. LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. */
+LJP_API ljp_status ljp_tree_new(ljp_tree **out, const ljp_options *options);
+LJP_API void ljp_tree_free(ljp_tree *t);
+
+/* The first error of a tree, LJP_OK if none. It sticks: later calls return
+** it and add nothing, reports are refused. */
+LJP_API ljp_status ljp_tree_status(const ljp_tree *t);
+
+/* Number of a text, which is copied. What cannot be shown on a terminal
+** becomes \xNN; over 400 bytes are cut and end in a hash. */
+LJP_API ljp_status ljp_tree_string(ljp_tree *t, const char *p, size_t size,
+                                   uint32_t *id);
+LJP_API const char *ljp_tree_text(const ljp_tree *t, uint32_t id,
+                                  size_t *size);
+
+/* Number of a C module, for ljp_place: where it was loaded and its build-id
+** in hex. */
+LJP_API ljp_status ljp_tree_module(ljp_tree *t, uint32_t path,
+                                   uint32_t build_id, uint64_t base,
+                                   uint64_t size, uint32_t *module);
+
+/* Number of a place, of the path from `parent` to it; both are made if they
+** are new. Not after ljp_tree_prune, then LJP_E_ARG. */
+LJP_API ljp_status ljp_tree_place(ljp_tree *t, const ljp_place *place,
+                                  uint32_t *id);
+LJP_API ljp_status ljp_tree_path(ljp_tree *t, uint32_t parent, uint32_t place,
+                                 uint32_t *id);
+
+/* Adds to a number of a path; stops at UINT64_MAX. */
+LJP_API void ljp_tree_add(ljp_tree *t, uint32_t path, ljp_metric metric,
+                          uint64_t n);
+
+/* Words around the numbers: the title; a fact, an amount (bytes if `size`),
+** a kind of object still held, a remark, a warning that stands on top. */
+LJP_API void ljp_tree_title(ljp_tree *t, const char *text);
+LJP_API void ljp_tree_fact(ljp_tree *t, const char *label, const char *text);
+LJP_API void ljp_tree_total(ljp_tree *t, const char *label, uint64_t n,
+                            int size);
+LJP_API void ljp_tree_kind(ljp_tree *t, const char *name, uint64_t size,
+                           uint64_t count);
+LJP_API void ljp_tree_note(ljp_tree *t, const char *text);
+LJP_API void ljp_tree_warn(ljp_tree *t, const char *text);
+
+/* Adds a point, or names a moment, of the timeline, in order. */
+LJP_API void ljp_tree_point(ljp_tree *t, const ljp_point *point);
+LJP_API void ljp_tree_mark(ljp_tree *t, uint64_t at, const char *p,
+                           size_t size);
+
+/* Number of paths, and one of them; number of places, and one of them (from
+** 1 to the number itself). Pointers are valid until the tree is changed. */
+LJP_API size_t ljp_tree_path_count(const ljp_tree *t);
+LJP_API const ljp_path *ljp_tree_path_at(const ljp_tree *t, uint32_t path);
+LJP_API size_t ljp_tree_place_count(const ljp_tree *t);
+LJP_API const ljp_place *ljp_tree_place_at(const ljp_tree *t, uint32_t place);
+
+/* What path `path` counted in the older recording of a comparison, else 0. */
+LJP_API uint64_t ljp_tree_old(const ljp_tree *t, uint32_t path,
+                              ljp_metric metric);
+
+/* Makes t a comparison: `old` stays as it is, its numbers become the older
+** side of t's paths with the same places. Once, before ljp_tree_prune. */
+LJP_API ljp_status ljp_tree_diff(ljp_tree *t, const ljp_tree *old);
+
+/* Puts the paths in order (callers first, each subtree in one piece) and
+** folds what has less than `share` millionths of every number into one path
+** "(pruned)" under its caller; if more than path_max paths would stay, with a
+** larger share. No number is lost. May be called again. O(n) for each
+** doubling of the share. */
+LJP_API ljp_status ljp_tree_prune(ljp_tree *t, uint64_t share,
+                                  size_t path_max);
+
+/* Reports of a pruned tree. LJP_OK; LJP_E_IO: `write` failed; LJP_E_ARG: the
+** tree is not pruned, or `write` NULL; LJP_E_NOMEM; the tree's own error.
+** Linear in what they write.
+** folded: a line a path, "outer;...;inner N" of one metric; of a comparison
+** "... OLD NEW" (flamegraph.pl, inferno, difffolded.pl).
+** pprof: profile.proto, not compressed, with alloc_objects, alloc_space,
+** inuse_objects, inuse_space; of a comparison NEW - OLD.
+** speedscope: JSON for speedscope, one profile a metric.
+** model: JSON that the HTML page of examples/html shows; it may stand inside
+** a script element. */
+LJP_API ljp_status ljp_tree_folded(ljp_tree *t, ljp_metric metric,
+                                   ljp_write write, void *user);
+LJP_API ljp_status ljp_tree_pprof(ljp_tree *t, ljp_write write, void *user);
+LJP_API ljp_status ljp_tree_speedscope(ljp_tree *t, ljp_write write,
+                                       void *user);
+LJP_API ljp_status ljp_tree_model(ljp_tree *t, ljp_write write, void *user);
+
+/* What a tree made of a recording says. All zero is the default. */
+typedef struct ljp_tree_options {
+  const char *title;       /* NULL: "memory profile". */
+  int show_source;         /* Chunk names that are source text as they are,
+                           ** not "[source text #HASH, N bytes]". */
+  int stable_names;        /* No trace numbers, which differ from run to run:
+                           ** for comparisons. */
+} ljp_tree_options;
+
+/* Makes a tree of a recording read so far, in *out; `options` may be NULL.
+** LJP_ALLOC_* count allocations and reallocations with their new sizes.
+** Formats 1 to 3 have no stacks: a path is a location, below the place where
+** its trace started if that is known. It shares p's allocator and has a
+** memory limit as p's. LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. */
+LJP_API ljp_status ljp_profile_tree(const ljp_profile *p,
+                                    const ljp_tree_options *options,
+                                    ljp_tree **out);
+
+/* Text report of a comparison: what each line holds at the end and what it
+** allocated, both sides, largest change first. */
+LJP_API ljp_status ljp_tree_changes(ljp_tree *t,
+                                    const ljp_report_options *options,
+                                    ljp_write write, void *user);
+
+/* What a test suite allows a recording. */
+typedef struct ljp_budget {
+  ljp_metric metric;
+  uint64_t most;           /* More than this is over. */
+  const char *match;       /* NULL: everything. Else only call paths on which
+                           ** a place has this in its text. */
+  int each_line;           /* The largest single line counts, not the sum. */
+} ljp_budget;
+
+typedef struct ljp_budget_result {
+  uint64_t n;              /* What was counted. */
+  uint32_t place;          /* The line that counts most, 0: none. */
+  int over;                /* n > most */
+} ljp_budget_result;
+
+/* Holds a tree, before or after ljp_tree_prune, against a budget. LJP_OK also
+** if it is over; LJP_E_NOMEM, LJP_E_LIMIT. O(n). */
+LJP_API ljp_status ljp_tree_budget(ljp_tree *t, const ljp_budget *budget,
+                                   ljp_budget_result *result);
 
 #endif /* LJPARSE_H */
 
@@ -3214,6 +3404,13 @@ typedef struct ljpi_over {
   uint32_t row, label;
 } ljpi_over;
 
+#define LJPI_POINTS 512u
+
+/* What was live after so many events. */
+typedef struct ljpi_moment {
+  uint64_t event, live_size;
+} ljpi_moment;
+
 struct ljp_aggregate {
   ljpi_mem *mem, own;
   ljp_symbols *symbols;
@@ -3241,6 +3438,9 @@ struct ljp_aggregate {
   uint64_t peak_stamp;    /* Number of the highest total so far. */
   uint64_t last_addr;     /* Made by the event before; 0: none. */
   int sampled;
+  ljpi_moment point[LJPI_POINTS]; /* Timeline, every point_step events. */
+  size_t point_count;
+  uint64_t point_next, point_step;
 };
 
 static ljp_status ljpi_aggregate_init(ljp_aggregate *a, ljpi_mem *mem,
@@ -3869,6 +4069,21 @@ static ljp_status ljpi_add_classic(ljp_aggregate *a, ljpi_looked *h,
   return found;
 }
 
+/* Adds a point to the timeline; if it is full, every second one goes. */
+static void ljpi_note_moment(ljp_aggregate *a)
+{
+  size_t i;
+  if (a->point_count == LJPI_POINTS) {
+    for (i = 0; i < LJPI_POINTS / 2; i++) a->point[i] = a->point[2 * i];
+    a->point_count = LJPI_POINTS / 2;
+    a->point_step *= 2;
+  }
+  a->point[a->point_count].event = a->totals.events;
+  a->point[a->point_count++].live_size = a->totals.live_size;
+  if (a->point_step == 0) a->point_step = LJPI_AHEAD;
+  a->point_next = a->totals.events + a->point_step;
+}
+
 LJP_API ljp_status ljp_aggregate_events(ljp_aggregate *a,
                                         const ljp_event *events, size_t count,
                                         size_t *failed)
@@ -3882,9 +4097,11 @@ LJP_API ljp_status ljp_aggregate_events(ljp_aggregate *a,
     ljpi_look(a, events + at, n, h);
     st = a->model == LJP_MODEL_TRUE ? ljpi_add_true(a, h, n, &done)
                                     : ljpi_add_classic(a, h, n, &done);
-    if (st == LJP_OK) continue;
-    if (failed) *failed = at + done;
-    return st;
+    if (st != LJP_OK) {
+      if (failed) *failed = at + done;
+      return st;
+    }
+    if (a->totals.events >= a->point_next) ljpi_note_moment(a);
   }
   return LJP_OK;
 }
@@ -4747,13 +4964,31 @@ struct ljp_profile {
   ljp_decoder *decoder;
   ljp_symbols symbols;
   ljp_aggregate aggregate;
+  uint64_t seen, from, to; /* Events so far; the window, to 0: no end. */
 };
+
+/* Leaves of a batch what lies in the window: `count` events from *first. */
+static size_t ljpi_window(ljp_profile *p, size_t count, size_t *first)
+{
+  uint64_t before = p->seen;
+  p->seen += count;
+  *first = 0;
+  if (p->to && p->to < p->seen)
+    count = p->to > before ? (size_t)(p->to - before) : 0;
+  if (p->from > before + 1)
+    *first = p->from - 1 - before < count ? (size_t)(p->from - 1 - before)
+                                          : count;
+  return count - *first;
+}
 
 static ljp_status ljpi_profile_events(void *user, const ljp_event *events,
                                       size_t count, size_t *failed)
 {
   ljp_profile *p = (ljp_profile *)user;
-  ljp_status st = ljp_aggregate_events(&p->aggregate, events, count, failed);
+  size_t first, n = ljpi_window(p, count, &first);
+  ljp_status st = ljp_aggregate_events(&p->aggregate, events + first, n,
+                                       failed);
+  if (st != LJP_OK) *failed += first;
   if (st == LJP_E_LIMIT) p->decoder->err.limit = p->mem.hit;
   return st;
 }
@@ -4783,6 +5018,10 @@ LJP_API ljp_status ljp_profile_new(ljp_profile **out,
   handler.on_events = ljpi_profile_events;
   handler.on_record = ljpi_profile_record;
   handler.user = *out;
+  if (options) {
+    (*out)->from = options->from_event;
+    (*out)->to = options->to_event;
+  }
   ljpi_symbols_init(&(*out)->symbols, &(*out)->mem, options);
   st = ljpi_aggregate_init(&(*out)->aggregate, &(*out)->mem,
                            &(*out)->symbols, options);
@@ -4842,6 +5081,1568 @@ LJP_API ljp_status ljp_profile_report(ljp_profile *p, ljp_format format,
 {
   return ljpi_report_with(&p->aggregate, format, options, &p->decoder->err,
                           write, user);
+}
+
+/* -- Call trees --------------------------------------------------------- */
+
+#define LJPI_TREE_NAME 400u /* Bytes kept of a name that is longer. */
+
+typedef struct ljpi_module {
+  uint32_t path, build_id;
+  uint64_t base, size;
+} ljpi_module;
+
+typedef struct ljpi_mark {
+  uint64_t at;
+  uint32_t text;
+} ljpi_mark;
+
+/* What is said around the numbers. */
+typedef enum ljpi_word_kind {
+  LJPI_FACT, LJPI_TOTAL_COUNT, LJPI_TOTAL_SIZE, LJPI_KIND, LJPI_NOTE,
+  LJPI_WARNING
+} ljpi_word_kind;
+
+typedef struct ljpi_word {
+  ljpi_word_kind kind;
+  uint32_t label, text;
+  uint64_t n, count;
+} ljpi_word;
+
+struct ljp_tree {
+  ljpi_mem mem;
+  ljp_status status;
+  ljpi_strings strings;
+  ljpi_strings keys;      /* What tells places apart, as bytes. */
+  ljp_place *place;       /* By number - 1. */
+  size_t place_cap, place_count;
+  ljpi_map index;         /* (parent, place) to path. */
+  ljp_path *path;
+  size_t path_cap, path_count;
+  uint64_t *old;          /* Comparison: LJP_METRIC_COUNT a path. */
+  size_t old_cap;
+  ljpi_module *module;
+  size_t module_cap, module_count;
+  ljp_point *point;
+  size_t point_cap, point_count;
+  ljpi_mark *mark;
+  size_t mark_cap, mark_count;
+  ljpi_word *word;
+  size_t word_cap, word_count;
+  uint32_t title, old_title;
+  int pruned, stacks, by_time;
+  uint64_t peak_at, peak_size, temp_within, time, duration, period;
+  uint64_t folded_count;  /* Paths that stand as "(pruned)". */
+  char name[LJPI_TREE_NAME + 32];
+};
+
+static ljp_status ljpi_tree_fail(ljp_tree *t, ljp_status st)
+{
+  if (t->status == LJP_OK) t->status = st;
+  return t->status;
+}
+
+/* Room for one element more at the end of an array; 0: t's status is set. */
+static int ljpi_tree_room(ljp_tree *t, void **p, size_t *cap, size_t count,
+                          size_t elem)
+{
+  if (t->status != LJP_OK) return 0;
+  return ljpi_tree_fail(t, ljpi_grow(&t->mem, p, cap, count + 1, elem)) ==
+         LJP_OK;
+}
+
+LJP_API ljp_status ljp_tree_new(ljp_tree **out, const ljp_options *options)
+{
+  ljpi_mem mem;
+  uint32_t root;
+  void *p = NULL;
+  ljp_tree *t;
+  ljp_status st;
+  if (!out) return LJP_E_ARG;
+  *out = NULL;
+  st = ljpi_new_object(&mem, options, &p, sizeof(ljp_tree));
+  if (st != LJP_OK) return st;
+  t = (ljp_tree *)p;
+  t->mem = mem;
+  t->strings.mem = t->keys.mem = &t->mem;
+  t->index.mem = t->index.nodes.mem = &t->mem;
+  st = ljpi_strings_grow(&t->strings);
+  if (st == LJP_OK) st = ljp_tree_path(t, 0, 0, &root);
+  if (st == LJP_OK) {
+    *out = t;
+    return st;
+  }
+  ljp_tree_free(t);
+  return st;
+}
+
+LJP_API void ljp_tree_free(ljp_tree *t)
+{
+  ljpi_mem mem;
+  if (!t) return;
+  ljpi_strings_free(&t->strings);
+  ljpi_strings_free(&t->keys);
+  ljpi_free_array(&t->mem, t->place, t->place_cap, sizeof(*t->place));
+  ljpi_map_free(&t->index);
+  ljpi_free_array(&t->mem, t->path, t->path_cap, sizeof(*t->path));
+  ljpi_free_array(&t->mem, t->old, t->old_cap, sizeof(*t->old));
+  ljpi_free_array(&t->mem, t->module, t->module_cap, sizeof(*t->module));
+  ljpi_free_array(&t->mem, t->point, t->point_cap, sizeof(*t->point));
+  ljpi_free_array(&t->mem, t->mark, t->mark_cap, sizeof(*t->mark));
+  ljpi_free_array(&t->mem, t->word, t->word_cap, sizeof(*t->word));
+  mem = t->mem;
+  ljpi_free_array(&mem, t, 1, sizeof(*t));
+}
+
+LJP_API ljp_status ljp_tree_status(const ljp_tree *t)
+{
+  return t->status;
+}
+
+/* A name as it is kept, in t->name; its length. */
+static size_t ljpi_tree_clean(ljp_tree *t, const char *p, size_t size)
+{
+  const unsigned char *q = (const unsigned char *)p;
+  size_t i = 0, n = 0;
+  while (i < size) {
+    size_t len = ljpi_utf8(q + i, size - i);
+    if (n >= LJPI_TREE_NAME) {
+      snprintf(t->name + n, 16, "...#%08x",
+               (unsigned)(ljpi_hash_bytes(p, size) & 0xffffffffu));
+      return n + 12;
+    }
+    if (len) {
+      memcpy(t->name + n, q + i, len);
+      n += len;
+      i += len;
+    } else {
+      snprintf(t->name + n, 8, "\\x%02x", q[i++]);
+      n += 4;
+    }
+  }
+  return n;
+}
+
+LJP_API ljp_status ljp_tree_string(ljp_tree *t, const char *p, size_t size,
+                                   uint32_t *id)
+{
+  *id = 0;
+  if (t->status != LJP_OK || size == 0) return t->status;
+  size = ljpi_tree_clean(t, p, size);
+  return ljpi_tree_fail(t, ljpi_intern(&t->strings, t->name, size, id));
+}
+
+LJP_API const char *ljp_tree_text(const ljp_tree *t, uint32_t id,
+                                  size_t *size)
+{
+  if (id >= t->strings.count) id = 0;
+  *size = t->strings.v[id].size;
+  return t->strings.v[id].p;
+}
+
+LJP_API ljp_status ljp_tree_module(ljp_tree *t, uint32_t path,
+                                   uint32_t build_id, uint64_t base,
+                                   uint64_t size, uint32_t *module)
+{
+  void *p = t->module;
+  ljpi_module *m;
+  *module = 0;
+  if (!ljpi_tree_room(t, &p, &t->module_cap, t->module_count, sizeof(*m)))
+    return t->status;
+  t->module = (ljpi_module *)p;
+  m = &t->module[t->module_count++];
+  m->path = path;
+  m->build_id = build_id;
+  m->base = base;
+  m->size = size;
+  *module = (uint32_t)t->module_count;
+  return LJP_OK;
+}
+
+/* Where code was loaded does not tell places apart. */
+static ljp_status ljpi_tree_place(ljp_tree *t, const ljp_place *place,
+                                  uint32_t *id)
+{
+  void *p = t->place;
+  ljp_place key = *place;
+  key.module = 0;
+  key.addr = 0;
+  if (ljpi_tree_fail(t, ljpi_intern(&t->keys, &key, sizeof(key), id)) !=
+        LJP_OK ||
+      *id <= t->place_count)
+    return t->status;
+  if (!ljpi_tree_room(t, &p, &t->place_cap, t->place_count, sizeof(key)))
+    return t->status;
+  t->place = (ljp_place *)p;
+  t->place[t->place_count++] = *place;
+  return LJP_OK;
+}
+
+LJP_API ljp_status ljp_tree_place(ljp_tree *t, const ljp_place *place,
+                                  uint32_t *id)
+{
+  *id = 0;
+  if (t->status != LJP_OK) return t->status;
+  return t->pruned ? LJP_E_ARG : ljpi_tree_place(t, place, id);
+}
+
+LJP_API ljp_status ljp_tree_path(ljp_tree *t, uint32_t parent, uint32_t place,
+                                 uint32_t *id)
+{
+  void *p = t->path;
+  ljp_status st;
+  *id = 0;
+  if (t->status != LJP_OK) return t->status;
+  if (t->pruned) return LJP_E_ARG;
+  *id = ljpi_map_get(&t->index, 0, parent, place);
+  if (*id != LJPI_NONE) return LJP_OK;
+  *id = 0;
+  if (!ljpi_tree_room(t, &p, &t->path_cap, t->path_count, sizeof(*t->path)))
+    return t->status;
+  t->path = (ljp_path *)p;
+  st = ljpi_map_set(&t->index, 0, parent, place, (uint32_t)t->path_count);
+  if (st != LJP_OK) return ljpi_tree_fail(t, st);
+  memset(&t->path[t->path_count], 0, sizeof(*t->path));
+  t->path[t->path_count].parent = parent;
+  t->path[t->path_count].place = place;
+  *id = (uint32_t)t->path_count++;
+  return LJP_OK;
+}
+
+LJP_API void ljp_tree_add(ljp_tree *t, uint32_t path, ljp_metric metric,
+                          uint64_t n)
+{
+  ljpi_add(&t->path[path].self[metric], n);
+}
+
+static void ljpi_tree_word(ljp_tree *t, ljpi_word_kind kind,
+                           const char *label, const char *text, uint64_t n,
+                           uint64_t count)
+{
+  void *p = t->word;
+  ljpi_word w;
+  memset(&w, 0, sizeof(w));
+  w.kind = kind;
+  w.n = n;
+  w.count = count;
+  if (ljp_tree_string(t, label, strlen(label), &w.label) != LJP_OK ||
+      ljp_tree_string(t, text, strlen(text), &w.text) != LJP_OK ||
+      !ljpi_tree_room(t, &p, &t->word_cap, t->word_count, sizeof(w)))
+    return;
+  t->word = (ljpi_word *)p;
+  t->word[t->word_count++] = w;
+}
+
+LJP_API void ljp_tree_title(ljp_tree *t, const char *text)
+{
+  ljp_tree_string(t, text, strlen(text), &t->title);
+}
+
+LJP_API void ljp_tree_fact(ljp_tree *t, const char *label, const char *text)
+{
+  ljpi_tree_word(t, LJPI_FACT, label, text, 0, 0);
+}
+
+LJP_API void ljp_tree_total(ljp_tree *t, const char *label, uint64_t n,
+                            int size)
+{
+  ljpi_tree_word(t, size ? LJPI_TOTAL_SIZE : LJPI_TOTAL_COUNT, label, "", n,
+                 0);
+}
+
+LJP_API void ljp_tree_kind(ljp_tree *t, const char *name, uint64_t size,
+                           uint64_t count)
+{
+  ljpi_tree_word(t, LJPI_KIND, name, "", size, count);
+}
+
+LJP_API void ljp_tree_note(ljp_tree *t, const char *text)
+{
+  ljpi_tree_word(t, LJPI_NOTE, "", text, 0, 0);
+}
+
+LJP_API void ljp_tree_warn(ljp_tree *t, const char *text)
+{
+  ljpi_tree_word(t, LJPI_WARNING, "", text, 0, 0);
+}
+
+LJP_API void ljp_tree_point(ljp_tree *t, const ljp_point *point)
+{
+  void *p = t->point;
+  if (!ljpi_tree_room(t, &p, &t->point_cap, t->point_count, sizeof(*point)))
+    return;
+  t->point = (ljp_point *)p;
+  t->point[t->point_count++] = *point;
+}
+
+LJP_API void ljp_tree_mark(ljp_tree *t, uint64_t at, const char *p,
+                           size_t size)
+{
+  void *v = t->mark;
+  ljpi_mark m;
+  m.at = at;
+  if (ljp_tree_string(t, p, size, &m.text) != LJP_OK ||
+      !ljpi_tree_room(t, &v, &t->mark_cap, t->mark_count, sizeof(m)))
+    return;
+  t->mark = (ljpi_mark *)v;
+  t->mark[t->mark_count++] = m;
+}
+
+LJP_API size_t ljp_tree_path_count(const ljp_tree *t)
+{
+  return t->path_count;
+}
+
+LJP_API const ljp_path *ljp_tree_path_at(const ljp_tree *t, uint32_t path)
+{
+  return &t->path[path];
+}
+
+LJP_API size_t ljp_tree_place_count(const ljp_tree *t)
+{
+  return t->place_count;
+}
+
+LJP_API const ljp_place *ljp_tree_place_at(const ljp_tree *t, uint32_t place)
+{
+  return &t->place[place - 1];
+}
+
+/* A number of a path; columns from LJP_METRIC_COUNT on are the older side. */
+static uint64_t ljpi_tree_value(const ljp_tree *t, size_t path,
+                                unsigned column)
+{
+  if (column < LJP_METRIC_COUNT) return t->path[path].self[column];
+  return t->old[path * LJP_METRIC_COUNT + column - LJP_METRIC_COUNT];
+}
+
+static unsigned ljpi_tree_columns(const ljp_tree *t)
+{
+  return t->old ? 2 * LJP_METRIC_COUNT : LJP_METRIC_COUNT;
+}
+
+LJP_API uint64_t ljp_tree_old(const ljp_tree *t, uint32_t path,
+                              ljp_metric metric)
+{
+  return t->old ? ljpi_tree_value(t, path, metric + LJP_METRIC_COUNT) : 0;
+}
+
+/* Zeroed memory for the time of one call; NULL: t's status is set. */
+static void *ljpi_tree_scratch(ljp_tree *t, size_t count, size_t elem)
+{
+  void *p = NULL;
+  if (t->status != LJP_OK) return NULL;
+  if (ljpi_tree_fail(t, ljpi_alloc_array(&t->mem, &p, count, elem)) != LJP_OK)
+    return NULL;
+  memset(p, 0, count * elem);
+  return p;
+}
+
+/* total[i]: what path i and all below it count. */
+static void ljpi_tree_sum(const ljp_tree *t, unsigned column,
+                         uint64_t *total)
+{
+  size_t i;
+  for (i = 0; i < t->path_count; i++) total[i] = ljpi_tree_value(t, i, column);
+  for (i = t->path_count; i-- > 1;) {
+    ljpi_add(&total[t->path[i].parent], total[i]);
+  }
+}
+
+/* Marks what reaches the share (in millionths) of any number; how many. */
+static size_t ljpi_tree_choose(const ljp_tree *t, uint64_t share,
+                            uint64_t *total, unsigned char *keep)
+{
+  unsigned c, columns = ljpi_tree_columns(t);
+  size_t i, kept = 0;
+  memset(keep, 0, t->path_count);
+  keep[0] = 1;
+  for (c = 0; c < columns; c++) {
+    uint64_t least;
+    ljpi_tree_sum(t, c, total);
+    least = total[0] / 1000000 * share + total[0] % 1000000 * share / 1000000;
+    for (i = 1; i < t->path_count; i++)
+      if (total[i] != 0 && total[i] >= least) keep[i] = 1;
+  }
+  for (i = 0; i < t->path_count; i++) kept += keep[i];
+  return kept;
+}
+
+typedef struct ljpi_order { /* Arrays of path_count elements. */
+  uint32_t *first, *next; /* Kept children in order, 0: none. */
+  uint32_t *where;        /* New number of a kept path. */
+  uint32_t *above;        /* Nearest kept path of one not kept. */
+  unsigned char *rest;    /* Kept, and something below was not. */
+} ljpi_order;
+
+/* New numbers, callers before callees and each subtree in one piece; the
+** number of paths then. */
+static size_t ljpi_tree_order(const ljp_tree *t, const unsigned char *keep,
+                             ljpi_order *o)
+{
+  size_t i, n = 0;
+  for (i = t->path_count; i-- > 1;)
+    if (keep[i]) {
+      o->next[i] = o->first[t->path[i].parent];
+      o->first[t->path[i].parent] = (uint32_t)i;
+    }
+  for (i = 1; i < t->path_count; i++) {
+    uint32_t up = t->path[i].parent;
+    o->above[i] = keep[i] ? (uint32_t)i : keep[up] ? up : o->above[up];
+    if (!keep[i]) {
+      unsigned c;
+      for (c = 0; c < ljpi_tree_columns(t); c++)
+        if (ljpi_tree_value(t, i, c)) o->rest[o->above[i]] = 1;
+    }
+  }
+  for (i = 0;;) {
+    o->where[i] = (uint32_t)n;
+    n += o->rest[i] ? 2u : 1u;
+    if (o->first[i]) {
+      i = o->first[i];
+      continue;
+    }
+    while (i != 0 && o->next[i] == 0) i = t->path[i].parent;
+    if (i == 0) return n;
+    i = o->next[i];
+  }
+}
+
+/* Adds path i's numbers to those of path j of the new arrays. */
+static void ljpi_tree_move(const ljp_tree *t, size_t i, ljp_path *paths,
+                          uint64_t *old, size_t j)
+{
+  unsigned c;
+  for (c = 0; c < LJP_METRIC_COUNT; c++) {
+    ljpi_add(&paths[j].self[c], t->path[i].self[c]);
+    if (old)
+      ljpi_add(&old[j * LJP_METRIC_COUNT + c],
+               ljpi_tree_value(t, i, c + LJP_METRIC_COUNT));
+  }
+}
+
+/* Replaces the paths by the kept ones, `n` in number. */
+static ljp_status ljpi_tree_apply(ljp_tree *t, const unsigned char *keep,
+                                 const ljpi_order *o, uint32_t rest, size_t n)
+{
+  ljp_path *paths = (ljp_path *)ljpi_tree_scratch(t, n, sizeof(*paths));
+  uint64_t *old = NULL;
+  size_t i;
+  if (!paths) return t->status;
+  if (t->old) {
+    old = (uint64_t *)ljpi_tree_scratch(t, n, LJP_METRIC_COUNT * sizeof(*old));
+    if (!old) {
+      ljpi_free_array(&t->mem, paths, n, sizeof(*paths));
+      return t->status;
+    }
+  }
+  for (i = 0; i < t->path_count; i++) {
+    size_t j = keep[i] ? o->where[i] : o->where[o->above[i]] + 1;
+    if (keep[i]) {
+      paths[j].parent = i ? o->where[t->path[i].parent] : 0;
+      paths[j].place = t->path[i].place;
+      if (o->rest[i]) {
+        paths[j + 1].parent = (uint32_t)j;
+        paths[j + 1].place = rest;
+      }
+    } else if (o->rest[o->above[i]] == 0) {
+      continue;
+    } else {
+      t->folded_count++;
+    }
+    ljpi_tree_move(t, i, paths, old, j);
+  }
+  ljpi_free_array(&t->mem, t->path, t->path_cap, sizeof(*paths));
+  ljpi_free_array(&t->mem, t->old, t->old_cap, sizeof(*old));
+  t->path = paths;
+  t->path_count = t->path_cap = n;
+  t->old = old;
+  t->old_cap = old ? n * LJP_METRIC_COUNT : 0;
+  return LJP_OK;
+}
+
+/* The place of what was folded. */
+static ljp_status ljpi_tree_rest(ljp_tree *t, uint32_t *place)
+{
+  ljp_place rest;
+  memset(&rest, 0, sizeof(rest));
+  rest.kind = LJP_PLACE_PRUNED;
+  if (ljp_tree_string(t, "(pruned)", 8, &rest.name) != LJP_OK)
+    return t->status;
+  return ljpi_tree_place(t, &rest, place);
+}
+
+/* Says what was folded. */
+static void ljpi_tree_say(ljp_tree *t, uint64_t share, uint64_t folded)
+{
+  char buf[160];
+  if (folded == 0) return;
+  snprintf(buf, sizeof(buf), "%llu call paths with less than %llu.%04llu %% "
+           "of every number are shown as (pruned) under their callers",
+           (unsigned long long)folded, (unsigned long long)(share / 10000),
+           (unsigned long long)(share % 10000));
+  ljp_tree_note(t, buf);
+}
+
+LJP_API ljp_status ljp_tree_prune(ljp_tree *t, uint64_t share,
+                                  size_t path_max)
+{
+  size_t n = t->path_count;
+  uint64_t folded = t->folded_count;
+  uint64_t *total = (uint64_t *)ljpi_tree_scratch(t, n, sizeof(*total));
+  uint32_t *ids = (uint32_t *)ljpi_tree_scratch(t, n, 4 * sizeof(*ids));
+  unsigned char *keep = (unsigned char *)ljpi_tree_scratch(t, n, 2);
+  ljpi_order o;
+  uint32_t rest;
+  if (total && ids && keep && ljpi_tree_rest(t, &rest) == LJP_OK) {
+    o.first = ids;
+    o.next = ids + n;
+    o.where = ids + 2 * n;
+    o.above = ids + 3 * n;
+    o.rest = keep + n;
+    while (ljpi_tree_choose(t, share, total, keep) > path_max &&
+           share < 500000)
+      share = share ? share * 2 : 1;
+    ljpi_tree_apply(t, keep, &o, rest, ljpi_tree_order(t, keep, &o));
+    if (t->status == LJP_OK) t->pruned = 1;
+    ljpi_tree_say(t, share, t->folded_count - folded);
+  }
+  ljpi_free_array(&t->mem, total, n, sizeof(*total));
+  ljpi_free_array(&t->mem, ids, n, 4 * sizeof(*ids));
+  ljpi_free_array(&t->mem, keep, n, 2);
+  return t->status;
+}
+
+/* The number in t of a text of another tree. */
+static ljp_status ljpi_tree_carry(ljp_tree *t, const ljp_tree *from,
+                                  uint32_t *id)
+{
+  const ljpi_string *s = &from->strings.v[*id];
+  if (*id == 0) return t->status;
+  return ljpi_tree_fail(t, ljpi_intern(&t->strings, s->p, s->size, id));
+}
+
+/* map[i]: the path of t that path i of `old` is. */
+static ljp_status ljpi_tree_match(ljp_tree *t, const ljp_tree *old,
+                                  uint32_t *map)
+{
+  size_t i;
+  for (i = 1; i < old->path_count; i++) {
+    ljp_place at = *ljp_tree_place_at(old, old->path[i].place);
+    uint32_t id;
+    if (ljpi_tree_carry(t, old, &at.name) != LJP_OK ||
+        ljpi_tree_carry(t, old, &at.file) != LJP_OK)
+      return t->status;
+    at.module = 0;
+    at.addr = 0;
+    if (ljp_tree_place(t, &at, &id) != LJP_OK ||
+        ljp_tree_path(t, map[old->path[i].parent], id, &map[i]) != LJP_OK)
+      return t->status;
+  }
+  return LJP_OK;
+}
+
+LJP_API ljp_status ljp_tree_diff(ljp_tree *t, const ljp_tree *old)
+{
+  size_t n = old->path_count, i;
+  uint32_t *map = (uint32_t *)ljpi_tree_scratch(t, n, sizeof(*map));
+  unsigned c;
+  if (!map) return t->status;
+  if (ljpi_tree_match(t, old, map) == LJP_OK)
+    t->old = (uint64_t *)ljpi_tree_scratch(t, t->path_count,
+                                           LJP_METRIC_COUNT *
+                                           sizeof(*t->old));
+  if (t->old) {
+    t->old_cap = t->path_count * LJP_METRIC_COUNT;
+    for (i = 0; i < n; i++)
+      for (c = 0; c < LJP_METRIC_COUNT; c++)
+        ljpi_add(&t->old[(size_t)map[i] * LJP_METRIC_COUNT + c],
+                 old->path[i].self[c]);
+    t->old_title = old->title;
+    ljpi_tree_carry(t, old, &t->old_title);
+  }
+  ljpi_free_array(&t->mem, map, n, sizeof(*map));
+  return t->status;
+}
+
+/* -- reports of call trees -- */
+
+static const char *const ljpi_metric_names[LJP_METRIC_COUNT] = {
+  "alloc_size", "alloc_count", "inuse_size", "inuse_count",
+  "peak_size", "peak_count", "temp_size", "temp_count"
+};
+
+/* Inside a JSON string, one that may stand in a script element too. */
+static void ljpi_put_json(ljpi_out *o, const char *p, size_t size)
+{
+  size_t i, from = 0;
+  char tmp[8];
+  for (i = 0; i < size; i++) {
+    unsigned char c = (unsigned char)p[i];
+    if (c >= 0x20 && c != 0x7f && !strchr("\"\\<>&", c)) continue;
+    ljpi_put(o, p + from, i - from);
+    snprintf(tmp, sizeof(tmp), "\\u%04x", c);
+    ljpi_put(o, tmp, 6);
+    from = i + 1;
+  }
+  ljpi_put(o, p + from, size - from);
+}
+
+/* ,"key": without the comma for the first. */
+static void ljpi_put_key(ljpi_out *o, const char *key)
+{
+  ljpi_puts(o, ",\n\"");
+  ljpi_puts(o, key);
+  ljpi_puts(o, "\":");
+}
+
+static void ljpi_put_id(ljpi_out *o, const ljp_tree *t, uint32_t id)
+{
+  const ljpi_string *s = &t->strings.v[id];
+  ljpi_puts(o, "\"");
+  ljpi_put_json(o, s->p, s->size);
+  ljpi_puts(o, "\"");
+}
+
+/* Numbers of an array, comma before all but the first. */
+static void ljpi_put_item(ljpi_out *o, int first, uint64_t n)
+{
+  if (!first) ljpi_puts(o, ",");
+  ljpi_put_u64(o, n);
+}
+
+/* The text that a place goes by: its name, or file and line. */
+static void ljpi_put_place(ljpi_out *o, const ljp_tree *t, uint32_t place,
+                           void (*put)(ljpi_out *, const char *, size_t))
+{
+  const ljp_place *at = ljp_tree_place_at(t, place);
+  const ljpi_string *s = &t->strings.v[at->name ? at->name : at->file];
+  put(o, s->p, s->size);
+  if (at->name || at->line == 0) return;
+  ljpi_puts(o, ":");
+  ljpi_put_u64(o, at->line);
+}
+
+static ljp_status ljpi_tree_begin(ljp_tree *t, ljpi_out *o, ljp_write write,
+                                  void *user)
+{
+  if (t->status != LJP_OK) return t->status;
+  if (!write || !t->pruned) return LJP_E_ARG;
+  memset(o, 0, sizeof(*o));
+  o->write = write;
+  o->user = user;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_tree_end(ljpi_out *o)
+{
+  ljpi_out_flush(o);
+  return o->failed ? LJP_E_IO : LJP_OK;
+}
+
+/* -- folded -- */
+
+/* A frame may not hold the separator. */
+static void ljpi_put_fold(ljpi_out *o, const char *p, size_t size)
+{
+  size_t i, from = 0;
+  for (i = 0; i < size; i++) {
+    if (p[i] != ';') continue;
+    ljpi_put(o, p + from, i - from);
+    ljpi_puts(o, ":");
+    from = i + 1;
+  }
+  ljpi_put(o, p + from, size - from);
+}
+
+/* `chain` has room for as many places as the tree has paths. */
+static void ljpi_folded_stack(ljpi_out *o, const ljp_tree *t, size_t path,
+                              uint32_t *chain)
+{
+  size_t n = 0;
+  for (; path != 0; path = t->path[path].parent)
+    chain[n++] = t->path[path].place;
+  while (n-- > 0) {
+    ljpi_put_place(o, t, chain[n], ljpi_put_fold);
+    if (n) ljpi_puts(o, ";");
+  }
+}
+
+LJP_API ljp_status ljp_tree_folded(ljp_tree *t, ljp_metric metric,
+                                   ljp_write write, void *user)
+{
+  size_t n = t->path_count, i;
+  uint32_t *chain;
+  ljpi_out o;
+  ljp_status st = ljpi_tree_begin(t, &o, write, user);
+  if (st != LJP_OK) return st;
+  chain = (uint32_t *)ljpi_tree_scratch(t, n, sizeof(*chain));
+  if (!chain) return t->status;
+  for (i = 1; i < n && !o.failed; i++) {
+    uint64_t is = t->path[i].self[metric];
+    uint64_t was = ljp_tree_old(t, (uint32_t)i, metric);
+    if (is == 0 && was == 0) continue;
+    ljpi_folded_stack(&o, t, i, chain);
+    if (t->old) {
+      ljpi_puts(&o, " ");
+      ljpi_put_u64(&o, was);
+    }
+    ljpi_puts(&o, " ");
+    ljpi_put_u64(&o, is);
+    ljpi_puts(&o, "\n");
+  }
+  ljpi_free_array(&t->mem, chain, n, sizeof(*chain));
+  return ljpi_tree_end(&o);
+}
+
+/* -- speedscope: one evented profile a metric -- */
+
+static void ljpi_speed_event(ljpi_out *o, const char *type, uint32_t place,
+                             uint64_t at)
+{
+  ljpi_puts(o, "{\"type\":\"");
+  ljpi_puts(o, type);
+  ljpi_puts(o, "\",\"frame\":");
+  ljpi_put_u64(o, place - 1);
+  ljpi_puts(o, ",\"at\":");
+  ljpi_put_u64(o, at);
+  ljpi_puts(o, "}");
+}
+
+/* A path opens where its caller stands, spends what is its own, then what is
+** below it. */
+static void ljpi_speed_events(ljpi_out *o, const ljp_tree *t,
+                              unsigned metric, const uint64_t *total)
+{
+  uint32_t open = 0;
+  uint64_t at = 0;
+  size_t i;
+  int any = 0;
+  for (i = 1; i < t->path_count && !o->failed; i++) {
+    if (total[i] == 0) continue;
+    for (; open != t->path[i].parent; open = t->path[open].parent) {
+      ljpi_puts(o, ",\n");
+      ljpi_speed_event(o, "C", t->path[open].place, at);
+    }
+    open = (uint32_t)i;
+    ljpi_puts(o, any ? ",\n" : "\n");
+    any = 1;
+    ljpi_speed_event(o, "O", t->path[i].place, at);
+    ljpi_add(&at, t->path[i].self[metric]);
+  }
+  for (; open != 0; open = t->path[open].parent) {
+    ljpi_puts(o, ",\n");
+    ljpi_speed_event(o, "C", t->path[open].place, at);
+  }
+}
+
+static void ljpi_speed_frames(ljpi_out *o, const ljp_tree *t)
+{
+  uint32_t i, n = (uint32_t)ljp_tree_place_count(t);
+  for (i = 1; i <= n; i++) {
+    const ljp_place *at = ljp_tree_place_at(t, i);
+    ljpi_puts(o, i > 1 ? ",\n{\"name\":\"" : "\n{\"name\":\"");
+    ljpi_put_place(o, t, i, ljpi_put_json);
+    ljpi_puts(o, "\"");
+    if (at->file) {
+      ljpi_puts(o, ",\"file\":");
+      ljpi_put_id(o, t, at->file);
+    }
+    if (at->line) {
+      ljpi_puts(o, ",\"line\":");
+      ljpi_put_u64(o, at->line);
+    }
+    ljpi_puts(o, "}");
+  }
+}
+
+/* In the order shown; the first that is not empty opens. */
+static const struct {
+  unsigned metric;
+  const char *name, *unit;
+} ljpi_speed_views[] = {
+  {LJP_INUSE_SIZE, "in use, bytes", "bytes"},
+  {LJP_ALLOC_SIZE, "allocated, bytes", "bytes"},
+  {LJP_PEAK_SIZE, "at the peak, bytes", "bytes"},
+  {LJP_TEMP_SIZE, "temporary, bytes", "bytes"},
+  {LJP_INUSE_COUNT, "in use, blocks", "none"},
+  {LJP_ALLOC_COUNT, "allocated, times", "none"}
+};
+
+static void ljpi_speed_profile(ljpi_out *o, const ljp_tree *t, size_t view,
+                               const uint64_t *total)
+{
+  ljpi_puts(o, "{\"type\":\"evented\",\"name\":\"");
+  ljpi_puts(o, ljpi_speed_views[view].name);
+  ljpi_puts(o, "\",\"unit\":\"");
+  ljpi_puts(o, ljpi_speed_views[view].unit);
+  ljpi_puts(o, "\",\"startValue\":0,\"endValue\":");
+  ljpi_put_u64(o, total[0]);
+  ljpi_puts(o, ",\"events\":[");
+  ljpi_speed_events(o, t, ljpi_speed_views[view].metric, total);
+  ljpi_puts(o, "]}");
+}
+
+LJP_API ljp_status ljp_tree_speedscope(ljp_tree *t, ljp_write write,
+                                       void *user)
+{
+  size_t n = t->path_count, v, any = 0;
+  uint64_t *total;
+  ljpi_out o;
+  ljp_status st = ljpi_tree_begin(t, &o, write, user);
+  if (st != LJP_OK) return st;
+  total = (uint64_t *)ljpi_tree_scratch(t, n, sizeof(*total));
+  if (!total) return t->status;
+  ljpi_puts(&o, "{\"$schema\":\"https://www.speedscope.app/"
+                "file-format-schema.json\",\"exporter\":\"ljparse "
+                LJP_VERSION_STRING "\",\n\"name\":");
+  ljpi_put_id(&o, t, t->title);
+  ljpi_puts(&o, ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
+  ljpi_speed_frames(&o, t);
+  ljpi_puts(&o, "]},\"profiles\":[");
+  for (v = 0; v < sizeof(ljpi_speed_views) / sizeof(*ljpi_speed_views); v++) {
+    ljpi_tree_sum(t, ljpi_speed_views[v].metric, total);
+    if (total[0] == 0 && ljpi_speed_views[v].metric != LJP_ALLOC_SIZE)
+      continue;
+    ljpi_puts(&o, any++ ? ",\n" : "\n");
+    ljpi_speed_profile(&o, t, v, total);
+  }
+  ljpi_puts(&o, "]}\n");
+  ljpi_free_array(&t->mem, total, n, sizeof(*total));
+  return ljpi_tree_end(&o);
+}
+
+/* -- the HTML page's model: columns of numbers -- */
+
+/* All words of a kind as a JSON array. */
+static void ljpi_model_words(ljpi_out *o, const ljp_tree *t, const char *key,
+                             unsigned kinds)
+{
+  size_t i, any = 0;
+  ljpi_put_key(o, key);
+  ljpi_puts(o, "[");
+  for (i = 0; i < t->word_count; i++) {
+    const ljpi_word *w = &t->word[i];
+    if (!(kinds >> w->kind & 1)) continue;
+    ljpi_puts(o, any++ ? ",\n" : "");
+    if (w->kind < LJPI_NOTE) {
+      ljpi_puts(o, "[");
+      ljpi_put_id(o, t, w->label);
+      ljpi_puts(o, ",");
+    }
+    if (w->kind == LJPI_FACT || w->kind >= LJPI_NOTE) {
+      ljpi_put_id(o, t, w->text);
+    } else {
+      ljpi_put_u64(o, w->n);
+      if (w->kind == LJPI_KIND) ljpi_put_item(o, 0, w->count);
+      else ljpi_puts(o, w->kind == LJPI_TOTAL_SIZE ? ",\"size\""
+                                                   : ",\"count\"");
+    }
+    if (w->kind < LJPI_NOTE) ljpi_puts(o, "]");
+  }
+  ljpi_puts(o, "]");
+}
+
+static void ljpi_model_head(ljpi_out *o, const ljp_tree *t)
+{
+  ljpi_puts(o, "{\"model\":1,\"tool\":\"ljparse " LJP_VERSION_STRING "\"");
+  ljpi_put_key(o, "title");
+  ljpi_put_id(o, t, t->title);
+  if (t->old) {
+    ljpi_put_key(o, "old_title");
+    ljpi_put_id(o, t, t->old_title);
+  }
+  ljpi_put_key(o, "stacks");
+  ljpi_puts(o, t->stacks ? "true" : "false");
+  ljpi_put_key(o, "temp_within");
+  ljpi_put_u64(o, t->temp_within);
+  ljpi_model_words(o, t, "warnings", 1u << LJPI_WARNING);
+  ljpi_model_words(o, t, "notes", 1u << LJPI_NOTE);
+  ljpi_model_words(o, t, "facts", 1u << LJPI_FACT);
+  ljpi_model_words(o, t, "totals",
+                   1u << LJPI_TOTAL_COUNT | 1u << LJPI_TOTAL_SIZE);
+  ljpi_model_words(o, t, "kinds", 1u << LJPI_KIND);
+}
+
+static void ljpi_model_known(ljpi_out *o, uint64_t n)
+{
+  if (n == UINT64_MAX) ljpi_puts(o, ",null");
+  else ljpi_put_item(o, 0, n);
+}
+
+static void ljpi_model_timeline(ljpi_out *o, const ljp_tree *t)
+{
+  size_t i;
+  ljpi_put_key(o, "timeline");
+  ljpi_puts(o, t->by_time ? "{\"unit\":\"time\"" : "{\"unit\":\"events\"");
+  ljpi_put_key(o, "points");
+  for (i = 0; i < t->point_count; i++) {
+    const ljp_point *p = &t->point[i];
+    ljpi_puts(o, i ? ",[" : "[[");
+    ljpi_put_u64(o, p->at);
+    ljpi_model_known(o, p->live_size);
+    ljpi_model_known(o, p->gc_total);
+    ljpi_model_known(o, p->gc_threshold);
+    ljpi_model_known(o, p->rss);
+    ljpi_puts(o, "]");
+  }
+  ljpi_puts(o, i ? "]" : "[]");
+  ljpi_put_key(o, "marks");
+  for (i = 0; i < t->mark_count; i++) {
+    ljpi_puts(o, i ? ",[" : "[[");
+    ljpi_put_u64(o, t->mark[i].at);
+    ljpi_puts(o, ",");
+    ljpi_put_id(o, t, t->mark[i].text);
+    ljpi_puts(o, "]");
+  }
+  ljpi_puts(o, i ? "]" : "[]");
+  if (t->peak_size) {
+    ljpi_put_key(o, "peak");
+    ljpi_puts(o, "[");
+    ljpi_put_u64(o, t->peak_at);
+    ljpi_put_item(o, 0, t->peak_size);
+    ljpi_puts(o, "]");
+  }
+  ljpi_puts(o, "}");
+}
+
+/* Columns of `first` (0 the newer side, LJP_METRIC_COUNT the older). */
+static void ljpi_model_numbers(ljpi_out *o, const ljp_tree *t,
+                               unsigned first)
+{
+  unsigned c;
+  size_t i;
+  for (c = 0; c < LJP_METRIC_COUNT; c++) {
+    ljpi_puts(o, c ? ",\n\"" : "{\"");
+    ljpi_puts(o, ljpi_metric_names[c]);
+    ljpi_puts(o, "\":[");
+    for (i = 1; i < t->path_count && !o->failed; i++)
+      ljpi_put_item(o, i == 1, ljpi_tree_value(t, i, first + c));
+    ljpi_puts(o, "]");
+  }
+  ljpi_puts(o, "}");
+}
+
+static void ljpi_model_frames(ljpi_out *o, const ljp_tree *t)
+{
+  uint32_t i, n = (uint32_t)ljp_tree_place_count(t);
+  size_t k;
+  ljpi_put_key(o, "strings");
+  for (k = 0; k < t->strings.count; k++) {
+    ljpi_puts(o, k ? ",\n" : "[");
+    ljpi_put_id(o, t, (uint32_t)k);
+  }
+  ljpi_puts(o, "]");
+  ljpi_put_key(o, "frames");
+  ljpi_puts(o, "[");
+  for (i = 1; i <= n; i++) {
+    const ljp_place *at = ljp_tree_place_at(t, i);
+    ljpi_put_item(o, i == 1, at->kind);
+    ljpi_put_item(o, 0, at->name);
+    ljpi_put_item(o, 0, at->file);
+    ljpi_put_item(o, 0, at->line);
+    ljpi_put_item(o, 0, at->first_line);
+  }
+  ljpi_puts(o, "]");
+}
+
+LJP_API ljp_status ljp_tree_model(ljp_tree *t, ljp_write write, void *user)
+{
+  size_t i;
+  ljpi_out o;
+  ljp_status st = ljpi_tree_begin(t, &o, write, user);
+  if (st != LJP_OK) return st;
+  ljpi_model_head(&o, t);
+  ljpi_model_timeline(&o, t);
+  ljpi_model_frames(&o, t);
+  ljpi_put_key(&o, "parent");
+  ljpi_puts(&o, "[");
+  for (i = 1; i < t->path_count; i++)
+    ljpi_put_item(&o, i == 1, i - t->path[i].parent);
+  ljpi_puts(&o, "]");
+  ljpi_put_key(&o, "frame");
+  ljpi_puts(&o, "[");
+  for (i = 1; i < t->path_count; i++)
+    ljpi_put_item(&o, i == 1, t->path[i].place - 1);
+  ljpi_puts(&o, "]");
+  ljpi_put_key(&o, "self");
+  ljpi_model_numbers(&o, t, 0);
+  if (t->old) {
+    ljpi_put_key(&o, "old");
+    ljpi_model_numbers(&o, t, LJP_METRIC_COUNT);
+  }
+  ljpi_puts(&o, "}\n");
+  return ljpi_tree_end(&o);
+}
+
+/* -- pprof: profile.proto of google/pprof, not compressed -- */
+
+static size_t ljpi_pb_size(uint64_t n)
+{
+  size_t size = 1;
+  while (n >>= 7) size++;
+  return size;
+}
+
+static void ljpi_pb_num(ljpi_out *o, uint64_t n)
+{
+  char b[10];
+  size_t k = 0;
+  for (; n >= 0x80; n >>= 7) b[k++] = (char)((n & 0x7f) | 0x80);
+  b[k++] = (char)n;
+  ljpi_put(o, b, k);
+}
+
+/* Wire types: 0 a number, 2 so many bytes. */
+static void ljpi_pb_field(ljpi_out *o, unsigned field, uint64_t n)
+{
+  ljpi_pb_num(o, (uint64_t)field << 3);
+  ljpi_pb_num(o, n);
+}
+
+static void ljpi_pb_begin(ljpi_out *o, unsigned field, size_t size)
+{
+  ljpi_pb_num(o, (uint64_t)field << 3 | 2);
+  ljpi_pb_num(o, size);
+}
+
+/* A message of number fields: v[i] has field number i + 1; zeros are left
+** out, as proto3 does. */
+static size_t ljpi_pb_body_size(const uint64_t *v, size_t n)
+{
+  size_t i, size = 0;
+  for (i = 0; i < n; i++)
+    if (v[i]) size += 1 + ljpi_pb_size(v[i]);
+  return size;
+}
+
+static void ljpi_pb_body(ljpi_out *o, const uint64_t *v, size_t n)
+{
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (v[i]) ljpi_pb_field(o, (unsigned)i + 1, v[i]);
+}
+
+static void ljpi_pb_message(ljpi_out *o, unsigned field, const uint64_t *v,
+                            size_t n)
+{
+  ljpi_pb_begin(o, field, ljpi_pb_body_size(v, n));
+  ljpi_pb_body(o, v, n);
+}
+
+/* String numbers of the pprof table: the tree's own, these, then a function
+** name for each place. */
+static const char *const ljpi_pb_words[] = {
+  "alloc_objects", "count", "alloc_space", "bytes", "inuse_objects",
+  "inuse_space", "space"
+};
+#define LJPI_PB_WORDS (sizeof(ljpi_pb_words) / sizeof(*ljpi_pb_words))
+
+static const struct {
+  unsigned metric, name, unit; /* Numbers in ljpi_pb_words. */
+} ljpi_pb_types[4] = {
+  {LJP_ALLOC_COUNT, 0, 1}, {LJP_ALLOC_SIZE, 2, 3},
+  {LJP_INUSE_COUNT, 4, 1}, {LJP_INUSE_SIZE, 5, 3}
+};
+
+static void ljpi_pb_strings(ljpi_out *o, const ljp_tree *t)
+{
+  size_t i;
+  for (i = 0; i < t->strings.count; i++) {
+    ljpi_pb_begin(o, 6, t->strings.v[i].size);
+    ljpi_put(o, t->strings.v[i].p, t->strings.v[i].size);
+  }
+  for (i = 0; i < LJPI_PB_WORDS; i++) {
+    ljpi_pb_begin(o, 6, strlen(ljpi_pb_words[i]));
+    ljpi_puts(o, ljpi_pb_words[i]);
+  }
+  for (i = 1; i <= ljp_tree_place_count(t); i++) {
+    const ljp_place *at = ljp_tree_place_at(t, (uint32_t)i);
+    const ljpi_string *s = &t->strings.v[at->name ? at->name : at->file];
+    char line[24];
+    line[0] = 0;
+    if (at->name == 0 && at->first_line)
+      snprintf(line, sizeof(line), ":%llu",
+               (unsigned long long)at->first_line);
+    ljpi_pb_begin(o, 6, s->size + strlen(line));
+    ljpi_put(o, s->p, s->size);
+    ljpi_puts(o, line);
+  }
+}
+
+static void ljpi_pb_modules(ljpi_out *o, const ljp_tree *t)
+{
+  size_t i;
+  for (i = 0; i < t->module_count; i++) {
+    const ljpi_module *m = &t->module[i];
+    uint64_t v[9];
+    memset(v, 0, sizeof(v));
+    v[0] = i + 1;
+    v[1] = m->base;
+    v[2] = m->base;
+    ljpi_add(&v[2], m->size);
+    v[4] = m->path;
+    v[5] = m->build_id;
+    v[6] = 1; /* Functions are named here: nothing to look up. */
+    ljpi_pb_message(o, 3, v, 9);
+  }
+}
+
+static void ljpi_pb_places(ljpi_out *o, const ljp_tree *t)
+{
+  size_t i, names = t->strings.count + LJPI_PB_WORDS - 1;
+  for (i = 1; i <= ljp_tree_place_count(t); i++) {
+    const ljp_place *at = ljp_tree_place_at(t, (uint32_t)i);
+    uint64_t function[5], place[3], line[2];
+    function[0] = i;
+    function[1] = function[2] = names + i;
+    function[3] = at->file;
+    function[4] = at->first_line;
+    ljpi_pb_message(o, 5, function, 5);
+    place[0] = i;
+    place[1] = at->module;
+    place[2] = at->addr;
+    line[0] = i;
+    line[1] = at->line;
+    ljpi_pb_begin(o, 4, ljpi_pb_body_size(place, 3) + 2 +
+                        ljpi_pb_body_size(line, 2));
+    ljpi_pb_body(o, place, 3);
+    ljpi_pb_message(o, 4, line, 2);
+  }
+}
+
+static void ljpi_pb_sample(ljpi_out *o, const ljp_tree *t, uint32_t path)
+{
+  uint64_t v[4];
+  size_t k, chain_size = 0, value_size = 0, any = 0;
+  uint32_t i;
+  for (k = 0; k < 4; k++) {
+    ljp_metric m = (ljp_metric)ljpi_pb_types[k].metric;
+    v[k] = t->path[path].self[m] - ljp_tree_old(t, path, m);
+    value_size += ljpi_pb_size(v[k]);
+    any |= v[k] != 0;
+  }
+  if (!any) return;
+  for (i = path; i != 0; i = t->path[i].parent)
+    chain_size += ljpi_pb_size(t->path[i].place);
+  ljpi_pb_begin(o, 2, 1 + ljpi_pb_size(chain_size) + chain_size + 1 +
+                      ljpi_pb_size(value_size) + value_size);
+  ljpi_pb_begin(o, 1, chain_size);
+  for (i = path; i != 0; i = t->path[i].parent)
+    ljpi_pb_num(o, t->path[i].place);
+  ljpi_pb_begin(o, 2, value_size);
+  for (k = 0; k < 4; k++) ljpi_pb_num(o, v[k]);
+}
+
+LJP_API ljp_status ljp_tree_pprof(ljp_tree *t, ljp_write write, void *user)
+{
+  size_t i, words = t->strings.count;
+  uint64_t type[2];
+  ljpi_out o;
+  ljp_status st = ljpi_tree_begin(t, &o, write, user);
+  if (st != LJP_OK) return st;
+  for (i = 0; i < 4; i++) {
+    type[0] = words + ljpi_pb_types[i].name;
+    type[1] = words + ljpi_pb_types[i].unit;
+    ljpi_pb_message(&o, 1, type, 2);
+  }
+  for (i = 1; i < t->path_count && !o.failed; i++)
+    ljpi_pb_sample(&o, t, (uint32_t)i);
+  ljpi_pb_modules(&o, t);
+  ljpi_pb_places(&o, t);
+  ljpi_pb_strings(&o, t);
+  if (t->time) ljpi_pb_field(&o, 9, t->time);
+  if (t->duration) ljpi_pb_field(&o, 10, t->duration);
+  type[0] = words + 6;
+  type[1] = words + 3;
+  ljpi_pb_message(&o, 11, type, 2);
+  ljpi_pb_field(&o, 12, t->period ? t->period : 1);
+  for (i = 0; i < t->word_count; i++)
+    if (t->word[i].kind >= LJPI_NOTE) ljpi_pb_field(&o, 13, t->word[i].text);
+  ljpi_pb_field(&o, 14, words + ljpi_pb_types[3].name);
+  return ljpi_tree_end(&o);
+}
+
+/* -- text of a comparison -- */
+
+typedef struct ljpi_change {
+  uint64_t n[4];          /* Old and new bytes, old and new count. */
+} ljpi_change;
+
+static uint64_t ljpi_apart(uint64_t a, uint64_t b)
+{
+  return a > b ? a - b : b - a;
+}
+
+static int ljpi_cmp_change(const void *ctx, uint32_t x, uint32_t y)
+{
+  const ljpi_change *v = (const ljpi_change *)ctx;
+  uint64_t a = ljpi_apart(v[x].n[0], v[x].n[1]);
+  uint64_t b = ljpi_apart(v[y].n[0], v[y].n[1]);
+  return a > b ? -1 : a < b ? 1 : x < y ? -1 : x > y;
+}
+
+static void ljpi_put_delta(ljpi_out *o, uint64_t was, uint64_t is,
+                           void (*put)(ljpi_out *, uint64_t))
+{
+  ljpi_puts(o, is < was ? "-" : "+");
+  put(o, ljpi_apart(was, is));
+  ljpi_puts(o, " (");
+  put(o, was);
+  ljpi_puts(o, " to ");
+  put(o, is);
+  ljpi_puts(o, ")");
+}
+
+static void ljpi_put_change(ljpi_out *o, const ljp_tree *t, uint32_t place,
+                            const ljpi_change *c)
+{
+  if (place) ljpi_put_place(o, t, place, ljpi_put);
+  else ljpi_puts(o, "all");
+  ljpi_puts(o, ": ");
+  ljpi_put_delta(o, c->n[0], c->n[1], ljpi_put_size);
+  ljpi_puts(o, "\t");
+  ljpi_put_delta(o, c->n[2], c->n[3], ljpi_put_u64);
+  ljpi_puts(o, "\n");
+}
+
+/* `sum` and `order` have an entry a place and one for all; `order` twice. */
+static void ljpi_put_changes(ljpi_out *o, const ljp_tree *t, unsigned metric,
+                             ljpi_change *sum, uint32_t *order)
+{
+  size_t n = ljp_tree_place_count(t) + 1, i, k = 0;
+  memset(sum, 0, n * sizeof(*sum));
+  for (i = 1; i < t->path_count; i++)
+    for (k = 0; k < 4; k++) {
+      uint64_t v = k % 2 ? t->path[i].self[metric + k / 2]
+                         : ljpi_tree_value(t, i, metric + (unsigned)k / 2 +
+                                                 LJP_METRIC_COUNT);
+      ljpi_add(&sum[t->path[i].place].n[k], v);
+      ljpi_add(&sum[0].n[k], v);
+    }
+  ljpi_put_change(o, t, 0, &sum[0]);
+  for (i = 1, k = 0; i < n; i++)
+    if (sum[i].n[0] != sum[i].n[1] || sum[i].n[2] != sum[i].n[3])
+      order[k++] = (uint32_t)i;
+  ljpi_sort(order, order + n, k, ljpi_cmp_change, sum);
+  for (i = 0; i < k && !o->failed; i++)
+    ljpi_put_change(o, t, order[i], &sum[order[i]]);
+  ljpi_puts(o, "\n");
+}
+
+LJP_API ljp_status ljp_tree_changes(ljp_tree *t,
+                                    const ljp_report_options *options,
+                                    ljp_write write, void *user)
+{
+  size_t n = ljp_tree_place_count(t) + 1;
+  ljpi_change *sum;
+  uint32_t *order;
+  ljpi_out o;
+  ljp_status st = ljpi_tree_begin(t, &o, write, user);
+  if (st == LJP_OK && !t->old) st = LJP_E_ARG;
+  if (st != LJP_OK) return st;
+  o.human = options && options->human_readable;
+  sum = (ljpi_change *)ljpi_tree_scratch(t, n, sizeof(*sum));
+  order = (uint32_t *)ljpi_tree_scratch(t, n, 2 * sizeof(*order));
+  if (sum && order) {
+    ljpi_puts(&o, "HEAP SUMMARY, compared:\n");
+    ljpi_put_changes(&o, t, LJP_INUSE_SIZE, sum, order);
+    if (!options || !options->leak_only) {
+      ljpi_puts(&o, "ALLOCATIONS, compared:\n");
+      ljpi_put_changes(&o, t, LJP_ALLOC_SIZE, sum, order);
+    }
+  }
+  ljpi_free_array(&t->mem, sum, n, sizeof(*sum));
+  ljpi_free_array(&t->mem, order, n, 2 * sizeof(*order));
+  if (t->status != LJP_OK) return t->status;
+  return ljpi_tree_end(&o);
+}
+
+/* -- budgets -- */
+
+/* Whether a place's text has `match` in it: its name, or FILE:LINE. */
+static int ljpi_place_has(const ljp_tree *t, uint32_t place,
+                          const char *match)
+{
+  const ljp_place *at = ljp_tree_place_at(t, place);
+  char text[LJPI_TREE_NAME + 64];
+  snprintf(text, sizeof(text), at->line ? "%s%s:%llu" : "%s%s",
+           t->strings.v[at->file].p, at->name ? t->strings.v[at->name].p : "",
+           (unsigned long long)at->line);
+  if (strstr(text, match)) return 1;
+  return strstr(t->strings.v[at->name].p, match) != NULL;
+}
+
+/* `hit` has a byte a path and one a place; `sum` an entry a place. */
+static void ljpi_tree_spend(const ljp_tree *t, const ljp_budget *b,
+                            unsigned char *hit, uint64_t *sum,
+                            ljp_budget_result *r)
+{
+  size_t n = t->path_count, places = ljp_tree_place_count(t), i;
+  unsigned char *named = hit + n;
+  uint64_t all = 0;
+  for (i = 1; i <= places; i++)
+    named[i] = !b->match || ljpi_place_has(t, (uint32_t)i, b->match);
+  for (i = 1; i < n; i++) {
+    const ljp_path *p = &t->path[i];
+    hit[i] = named[p->place] || (!b->each_line && hit[p->parent]);
+    if (!hit[i]) continue;
+    ljpi_add(&sum[p->place], p->self[b->metric]);
+    ljpi_add(&all, p->self[b->metric]);
+  }
+  for (i = 1; i <= places; i++)
+    if (sum[i] > sum[r->place]) r->place = (uint32_t)i;
+  r->n = b->each_line ? sum[r->place] : all;
+  r->over = r->n > b->most;
+}
+
+LJP_API ljp_status ljp_tree_budget(ljp_tree *t, const ljp_budget *budget,
+                                   ljp_budget_result *result)
+{
+  size_t places = ljp_tree_place_count(t) + 1, n = t->path_count + places;
+  unsigned char *hit = (unsigned char *)ljpi_tree_scratch(t, n, 1);
+  uint64_t *sum = (uint64_t *)ljpi_tree_scratch(t, places, sizeof(*sum));
+  memset(result, 0, sizeof(*result));
+  if (hit && sum) ljpi_tree_spend(t, budget, hit, sum, result);
+  ljpi_free_array(&t->mem, hit, n, 1);
+  ljpi_free_array(&t->mem, sum, places, sizeof(*sum));
+  return t->status;
+}
+
+/* -- call tree of a recording -- */
+
+typedef struct ljpi_planter { /* A tree in the making. */
+  ljp_tree *t;
+  const ljp_profile *p;
+  ljp_tree_options options;
+} ljpi_planter;
+
+/* Whether a chunk name is a name: what LuaJIT itself shows is marked by @ or
+** =; of the rest, short ones of harmless characters. */
+static int ljpi_chunk_is_name(const char *p, size_t size)
+{
+  size_t i;
+  if (size == 0 || size > 80) return 0;
+  for (i = 0; i < size; i++) {
+    unsigned char c = (unsigned char)p[i];
+    if (c < 0x80 && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') &&
+        !(c >= 'A' && c <= 'Z') && !strchr("_./:-\\", c))
+      return 0;
+    if (c == 0) return 0;
+  }
+  return 1;
+}
+
+/* A chunk name as a file's. */
+static ljp_status ljpi_plant_chunk(ljpi_planter *pl, const char *p,
+                                   size_t size, uint32_t *file)
+{
+  char buf[80];
+  if (size > 1 && (p[0] == '@' || p[0] == '='))
+    return ljp_tree_string(pl->t, p + 1, size - 1, file);
+  if (pl->options.show_source || ljpi_chunk_is_name(p, size))
+    return ljp_tree_string(pl->t, p, size, file);
+  snprintf(buf, sizeof(buf), "[source text #%08x, %llu bytes]",
+           (unsigned)(ljpi_hash_bytes(p, size) & 0xffffffffu),
+           (unsigned long long)size);
+  return ljp_tree_string(pl->t, buf, strlen(buf), file);
+}
+
+/* The place that a label names, leaving its trace aside. */
+static ljp_status ljpi_plant_label(ljpi_planter *pl, const ljp_label *l,
+                                   uint32_t *place)
+{
+  const ljp_symbols *s = &pl->p->symbols;
+  ljp_place at;
+  ljpi_text text;
+  char buf[LJPI_TREE_NAME + sizeof(text.head) + sizeof(text.tail)];
+  size_t size;
+  const char *name = ljp_symbols_string(s, l->name, &size);
+  memset(&at, 0, sizeof(at));
+  if (l->kind == LJP_LABEL_LUA) {
+    at.line = l->value;
+    if (ljpi_plant_chunk(pl, name, size, &at.file) != LJP_OK)
+      return pl->t->status;
+    return ljp_tree_place(pl->t, &at, place);
+  }
+  memset(&text, 0, sizeof(text));
+  text.part[1] = "";
+  ljpi_place_text(s, l, &text);
+  if (size > LJPI_TREE_NAME) size = LJPI_TREE_NAME;
+  snprintf(buf, sizeof(buf), "%s%.*s", text.head, (int)size, name);
+  if (l->kind != LJP_LABEL_CSYM)
+    snprintf(buf + strlen(buf), sizeof(text.tail), "%s", text.tail);
+  at.kind = l->kind == LJP_LABEL_INTERNAL ? LJP_PLACE_VM
+            : l->kind == LJP_LABEL_UNKNOWN_TRACE ? LJP_PLACE_TRACE
+            : l->kind == LJP_LABEL_LFUNC ? LJP_PLACE_LUA : LJP_PLACE_C;
+  if (ljp_tree_string(pl->t, buf, strlen(buf), &at.name) != LJP_OK)
+    return pl->t->status;
+  return ljp_tree_place(pl->t, &at, place);
+}
+
+/* The path of a location: its trace's start, if known, then itself. */
+static ljp_status ljpi_plant_path(ljpi_planter *pl, const ljp_label *l,
+                                  uint32_t *path)
+{
+  ljp_place at;
+  char buf[48];
+  uint32_t place;
+  *path = 0;
+  if (l->kind || !l->trace_kind) {
+    if (ljpi_plant_label(pl, l, &place) != LJP_OK ||
+        ljp_tree_path(pl->t, 0, place, path) != LJP_OK)
+      return pl->t->status;
+  }
+  if (!l->trace_kind) return LJP_OK;
+  memset(&at, 0, sizeof(at));
+  at.kind = LJP_PLACE_TRACE;
+  snprintf(buf, sizeof(buf), pl->options.stable_names ? "TRACE"
+                                                      : "TRACE [%llu]",
+           (unsigned long long)l->trace);
+  if (ljp_tree_string(pl->t, buf, strlen(buf), &at.name) != LJP_OK ||
+      ljp_tree_place(pl->t, &at, &place) != LJP_OK)
+    return pl->t->status;
+  return ljp_tree_path(pl->t, *path, place, path);
+}
+
+static ljp_status ljpi_plant_sites(ljpi_planter *pl)
+{
+  const ljp_aggregate *a = &pl->p->aggregate;
+  size_t i;
+  for (i = 0; i < a->sum_count; i++) {
+    ljp_site s;
+    uint32_t path;
+    ljp_aggregate_site(a, i, &s);
+    if (s.taken_count == 0) continue;
+    if (ljpi_plant_path(pl, ljp_aggregate_label(a, s.label), &path) != LJP_OK)
+      return pl->t->status;
+    ljp_tree_add(pl->t, path, LJP_ALLOC_SIZE, s.alloc_size);
+    ljp_tree_add(pl->t, path, LJP_ALLOC_SIZE, s.realloc_new_size);
+    ljp_tree_add(pl->t, path, LJP_ALLOC_COUNT, s.alloc_count);
+    ljp_tree_add(pl->t, path, LJP_ALLOC_COUNT, s.realloc_count);
+    ljp_tree_add(pl->t, path, LJP_INUSE_SIZE, s.live_size);
+    ljp_tree_add(pl->t, path, LJP_INUSE_COUNT, s.live_count);
+    ljp_tree_add(pl->t, path, LJP_PEAK_SIZE, s.peak_size);
+    ljp_tree_add(pl->t, path, LJP_PEAK_COUNT, s.peak_count);
+    ljp_tree_add(pl->t, path, LJP_TEMP_SIZE, s.temp_size);
+    ljp_tree_add(pl->t, path, LJP_TEMP_COUNT, s.temp_count);
+  }
+  return LJP_OK;
+}
+
+/* An amount that is said only if there is one. */
+static void ljpi_plant_if(ljpi_planter *pl, const char *label, uint64_t n)
+{
+  if (n) ljp_tree_total(pl->t, label, n, 0);
+}
+
+static void ljpi_plant_totals(ljpi_planter *pl)
+{
+  ljp_totals sum;
+  const ljp_totals *s = &sum;
+  ljp_tree *t = pl->t;
+  ljp_aggregate_totals(&pl->p->aggregate, &sum);
+  ljp_tree_total(t, "events", s->events, 0);
+  ljp_tree_total(t, "allocations", s->alloc_count, 0);
+  ljp_tree_total(t, "allocated", s->alloc_size, 1);
+  ljp_tree_total(t, "reallocations", s->realloc_count, 0);
+  ljp_tree_total(t, "reallocated to", s->realloc_new_size, 1);
+  ljp_tree_total(t, "reallocated from", s->realloc_old_size, 1);
+  ljp_tree_total(t, "deallocations", s->free_count, 0);
+  ljp_tree_total(t, "deallocated", s->free_size, 1);
+  ljp_tree_total(t, "held at the end, blocks", s->live_count, 0);
+  ljp_tree_total(t, "held at the end", s->live_size, 1);
+  ljp_tree_total(t, "held at the most, blocks", s->peak_count, 0);
+  ljp_tree_total(t, "held at the most", s->peak_size, 1);
+  ljp_tree_total(t, "from before the start, blocks freed or moved",
+                 s->before_count, 0);
+  ljpi_plant_if(pl, "calls that got no memory", s->failed_count);
+  ljpi_plant_if(pl, "anomaly: allocated while still live", s->again_count);
+  ljpi_plant_if(pl, "anomaly: old size differs from the one recorded",
+                s->size_count);
+  ljpi_plant_if(pl, "frees of address 0, left out", s->null_free_count);
+  ljpi_plant_if(pl, "stray records, read as C symbols", s->stray_count);
+  ljpi_plant_if(pl, "samples", s->sampled_count);
+}
+
+static void ljpi_plant_words(ljpi_planter *pl)
+{
+  const ljp_error *e = ljp_profile_error(pl->p);
+  char buf[200];
+  ljp_tree_title(pl->t, pl->options.title ? pl->options.title
+                                          : "memory profile");
+  snprintf(buf, sizeof(buf), "%llu",
+           (unsigned long long)pl->p->aggregate.totals.events);
+  ljp_tree_fact(pl->t, "events", buf);
+  if (e->status == LJP_OK) {
+    ljp_tree_fact(pl->t, "read", "whole");
+  } else {
+    ljp_error_text(e, buf, sizeof(buf));
+    ljp_tree_fact(pl->t, "read", buf);
+    ljp_tree_warn(pl->t, buf);
+  }
+  ljp_tree_note(pl->t, "covered: blocks of the VM's allocator; not machine "
+                       "code, callback pages, ffi.C.malloc, slack of its "
+                       "arena");
+  if (!pl->t->stacks)
+    ljp_tree_note(pl->t, "this format has no call stacks: each location "
+                         "stands alone, below its trace's start if known");
+}
+
+static void ljpi_plant_point(ljp_tree *t, uint64_t event, uint64_t live_size)
+{
+  ljp_point p;
+  p.at = event;
+  p.live_size = live_size;
+  p.gc_total = p.gc_threshold = p.rss = UINT64_MAX;
+  ljp_tree_point(t, &p);
+}
+
+static void ljpi_plant_timeline(ljpi_planter *pl)
+{
+  const ljp_aggregate *a = &pl->p->aggregate;
+  ljp_tree *t = pl->t;
+  uint64_t peak = a->totals.peak_size;
+  size_t i;
+  for (i = 0; i < a->point_count; i++) {
+    if (a->point[i].event > a->totals.peak_event && peak) {
+      ljpi_plant_point(t, a->totals.peak_event, peak);
+      peak = 0;
+    }
+    ljpi_plant_point(t, a->point[i].event, a->point[i].live_size);
+  }
+  ljpi_plant_point(t, a->totals.events, a->totals.live_size);
+  t->peak_at = a->totals.peak_event;
+  t->peak_size = a->totals.peak_size;
+  t->temp_within = 1;
+}
+
+LJP_API ljp_status ljp_profile_tree(const ljp_profile *p,
+                                    const ljp_tree_options *options,
+                                    ljp_tree **out)
+{
+  ljp_options o;
+  ljpi_planter pl;
+  ljp_status st;
+  if (!p || !out || p->aggregate.model != LJP_MODEL_TRUE) return LJP_E_ARG;
+  memset(&o, 0, sizeof(o));
+  o.allocator = p->mem.a;
+  o.limits.memory = p->mem.limit;
+  st = ljp_tree_new(out, &o);
+  if (st != LJP_OK) return st;
+  memset(&pl, 0, sizeof(pl));
+  pl.t = *out;
+  pl.p = p;
+  if (options) pl.options = *options;
+  ljpi_plant_words(&pl);
+  ljpi_plant_totals(&pl);
+  ljpi_plant_timeline(&pl);
+  ljpi_plant_sites(&pl);
+  st = ljp_tree_status(pl.t);
+  if (st == LJP_OK) return st;
+  ljp_tree_free(pl.t);
+  *out = NULL;
+  return st;
 }
 
 #undef LJPI_LIKELY

@@ -1,0 +1,262 @@
+// drive.js DIR - opens the reports in DIR in headless Chromium, as a reader
+// would, and says what is wrong with them. Made and called by viewers.sh.
+//   plain.html hostile.html diff.html   ljparse --format=html
+//   plain.speedscope.json               ljparse --format=speedscope
+//   want.json                           what ljparse --format=json says
+"use strict";
+const fs = require("fs"), path = require("path"), url = require("url");
+const { chromium } = require("playwright-core");
+const dir = path.resolve(process.argv[2]);
+const want = JSON.parse(fs.readFileSync(path.join(dir, "want.json")));
+let checks = 0, failures = 0;
+
+function check(ok, what, ...more) {
+  checks++;
+  if (ok) return;
+  failures++;
+  console.log("FAIL " + what, ...more);
+}
+const same = (have, wanted, what) =>
+  check(have === wanted, what + ": have", JSON.stringify(have), "want",
+        JSON.stringify(wanted));
+const near = (have, wanted, what) =>
+  check(Math.abs(have - wanted) < 0.006 * Math.abs(wanted) + 1,
+        what + ": have", have, "want", wanted);
+
+function amount(text) {
+  const m = /([\d,.]+) ?(B|KiB|MiB|GiB)?/.exec(text);
+  const unit = { B: 1, KiB: 1024, MiB: 1048576, GiB: 1073741824 };
+  return parseFloat(m[1].replace(/,/g, "")) * (unit[m[2]] || 1);
+}
+
+async function open(browser, file, options) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const bad = [];
+  page.on("pageerror", e => bad.push("error: " + e.message));
+  page.on("console", m => {
+    if (m.type() === "error") bad.push("console: " + m.text());
+  });
+  page.on("dialog", d => { bad.push("dialog"); d.dismiss(); });
+  page.on("request", r => {
+    if (r.url() !== page.url() && !r.url().startsWith("file:"))
+      bad.push("request: " + r.url());
+  });
+  await page.goto(url.pathToFileURL(path.join(dir, file)).href);
+  return { page, bad, close: () => context.close() };
+}
+
+async function tiles(page) {
+  for (const [i, k] of ["alloc", "inuse", "peak", "temp"].entries()) {
+    await page.keyboard.press(String(i + 1));
+    same(await page.getAttribute("#tiles [data-k=" + k + "]",
+      "aria-checked"), "true", "key " + (i + 1) + " chooses " + k);
+    near(amount(await page.textContent("#tiles [data-k=" + k + "] .tv")),
+         want.totals[k + "_size"], "tile " + k);
+  }
+  await page.keyboard.press("b");
+  near(amount(await page.textContent("#tiles [data-k=alloc] .tv")),
+       want.totals.alloc_count, "tile of allocations");
+  await page.keyboard.press("b");
+  await page.keyboard.press("1");
+}
+
+async function sites(page) {
+  await page.keyboard.press("s");
+  const rows = () => page.$$eval("#p-sites tbody tr", r => r.map(x =>
+    [...x.cells].map(c => c.textContent)));
+  let have = await rows();
+  near(amount(have[0][1]), want.top.alloc_size, "largest site");
+  check(have[0][0].includes(want.top.label), "name of the largest site",
+        have[0][0], want.top.label);
+  await page.click("#p-sites thead button:has-text('Average')");
+  have = (await rows()).map(r => amount(r[r.length - 1]));
+  check(have.every((x, i) => i === 0 || x <= have[i - 1] * 1.006),
+        "sorted by average, falling");
+  same(await page.getAttribute("#p-sites th[aria-sort]", "aria-sort"),
+       "descending", "aria-sort");
+  await page.keyboard.press("Enter");
+  have = (await rows()).map(r => amount(r[r.length - 1]));
+  check(have.every((x, i) => i === 0 || x >= have[i - 1] * 0.994),
+        "sorted by average, rising, from the keyboard");
+}
+
+async function flame(page) {
+  await page.keyboard.press("f");
+  await page.keyboard.press("1");
+  await page.focus("#cv");
+  const crumbs = () => page.$$eval("#crumbs button", b => b.length);
+  same(await crumbs(), 1, "not zoomed at first");
+  await page.keyboard.press("ArrowDown");
+  const name = await page.textContent("#detail h3");
+  check(name !== "All" && name.length > 3, "arrow down selects", name);
+  await page.keyboard.press("Enter");
+  same(await crumbs(), 2, "Enter zooms");
+  await page.keyboard.press("Home");
+  same(await crumbs(), 1, "Home zooms out");
+  const box = await page.locator("#cv").boundingBox();
+  await page.mouse.click(box.x + 30, box.y + 30);
+  same(await crumbs(), 2, "a click zooms");
+  same(await page.textContent("#detail h3"), name, "to the same box");
+  await page.click("#crumbs button >> nth=0");
+  same(await crumbs(), 1, "the first crumb zooms out");
+  await page.keyboard.press("i");
+  same(await page.getAttribute("#t-inv", "aria-selected"), "true",
+       "inverted view");
+  await page.focus("#cv");
+  await page.keyboard.press("ArrowDown");
+  check((await page.textContent("#detail h3")).includes(want.top.label),
+        "inverted view begins with the largest site");
+}
+
+async function find(page) {
+  await page.keyboard.press("f");
+  await page.keyboard.press("/");
+  await page.keyboard.type(want.search);
+  near(parseFloat(await page.textContent("#hits")), want.search_share,
+       "share of what was searched");
+  await page.keyboard.press("Escape");
+  same(await page.textContent("#hits"), "", "Escape clears the search");
+}
+
+async function colours(page) {
+  const paper = () => page.evaluate(() =>
+    getComputedStyle(document.body).backgroundColor);
+  const before = await paper();
+  await page.click("#theme");
+  check(before !== await paper(), "the theme button changes the paper");
+  await page.keyboard.press("t");
+  same(await paper(), before, "t changes it back");
+}
+
+async function sealed(page) {
+  const left = await page.evaluate(async () => {
+    try { await fetch("http://127.0.0.1:9/"); return "went"; }
+    catch (e) { return "refused"; }
+  });
+  same(left, "refused", "the page may not fetch");
+  const ran = await page.evaluate(() => {
+    const s = document.createElement("script");
+    s.textContent = "window.intruder=1";
+    document.body.append(s);
+    return window.intruder === 1;
+  });
+  check(!ran, "no other script may run");
+}
+
+async function plain(browser) {
+  const t = await open(browser, "plain.html",
+    { viewport: { width: 1440, height: 1000 }, colorScheme: "light" });
+  await tiles(t.page);
+  await sites(t.page);
+  await flame(t.page);
+  await find(t.page);
+  await colours(t.page);
+  await t.page.keyboard.press("d");
+  check((await t.page.$$("#p-files tbody tr")).length > 0, "files listed");
+  await t.page.keyboard.press("a");
+  check((await t.page.textContent("#p-about")).includes("Totals"),
+        "totals in About");
+  same(t.bad.join("; "), "", "plain page is quiet");
+  await sealed(t.page);
+  await t.close();
+}
+
+async function shots(browser) {
+  const looks = [["wide-light", 1440, 1000, "light"],
+    ["wide-dark", 1440, 1000, "dark"], ["phone", 390, 844, "light"],
+    ["large", 2560, 1300, "light"]];
+  for (const [name, width, height, colorScheme] of looks) {
+    const t = await open(browser, "plain.html",
+      { viewport: { width, height }, colorScheme });
+    const over = await t.page.evaluate(() =>
+      document.documentElement.scrollWidth - innerWidth);
+    check(over <= 0, name + " does not scroll sideways", over);
+    for (const tab of ["flame", "inv", "sites", "files", "about"]) {
+      await t.page.click("#t-" + tab);
+      const wide = await t.page.evaluate(() =>
+        document.documentElement.scrollWidth - innerWidth);
+      check(wide <= 0, name + " " + tab + " does not scroll sideways", wide);
+      await t.page.screenshot({
+        path: path.join(dir, "shot-" + name + "-" + tab + ".png") });
+    }
+    same(t.bad.join("; "), "", name + " is quiet");
+    await t.close();
+  }
+}
+
+async function hostile(browser) {
+  const t = await open(browser, "hostile.html",
+    { viewport: { width: 1200, height: 900 } });
+  await t.page.keyboard.press("s");
+  const text = await t.page.textContent("#p-sites");
+  for (const s of want.hostile)
+    check(text.includes(s), "hostile name as text", s);
+  same(await t.page.evaluate(() => window.intruder), undefined,
+       "nothing in a name ran");
+  same(await t.page.$$eval("img, iframe, object, embed, a, link",
+    e => e.length), 0, "no element came out of a name");
+  same(await t.page.$$eval("script", e => e.length), 2, "scripts");
+  same(await t.page.evaluate(() =>
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
+      .test(document.body.innerText)), false, "no control in what is shown");
+  same(t.bad.join("; "), "", "hostile page is quiet");
+  await t.close();
+}
+
+async function diff(browser) {
+  const t = await open(browser, "diff.html",
+    { viewport: { width: 1440, height: 1000 } });
+  await t.page.keyboard.press("1");
+  same(await t.page.textContent("#eye"), "LuaJIT memory profile, compared",
+       "says that it compares");
+  await t.page.keyboard.press("s");
+  const head = await t.page.$$eval("#p-sites thead th", h =>
+    h.map(x => x.textContent.replace(/ .$/, "")));
+  same(head.slice(1).join(), "Change,Old,New", "columns of a comparison");
+  const change = amount((await t.page.textContent(
+    "#tiles [data-k=alloc] .ts")).replace("\u2212", ""));
+  near(change, Math.abs(want.diff_alloc_size), "change of what is allocated");
+  same(t.bad.join("; "), "", "compared page is quiet");
+  await t.close();
+}
+
+async function speedscope(browser) {
+  const app = path.join(path.dirname(require.resolve("speedscope/package.json")),
+    "dist", "release", "index.html");
+  const context = await browser.newContext(
+    { viewport: { width: 1400, height: 900 } });
+  const page = await context.newPage();
+  const bad = [];
+  page.on("pageerror", e => bad.push(e.message));
+  page.on("dialog", d => { bad.push(d.message()); d.dismiss(); });
+  await page.goto(url.pathToFileURL(app).href);
+  await page.setInputFiles("input[type=file]",
+    path.join(dir, "plain.speedscope.json"));
+  await page.getByText("Sandwich").first().click();
+  await page.waitForFunction(l => document.body.innerText.includes(l),
+    want.inuse_top.label, { timeout: 30000 }).catch(() => {});
+  const text = await page.evaluate(() => document.body.innerText);
+  check(text.includes(want.inuse_top.label), "speedscope lists the site",
+        want.inuse_top.label);
+  check(text.includes("in use, bytes"), "speedscope names the profile");
+  await page.getByText("Left Heavy").first().click();
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: path.join(dir, "shot-speedscope.png") });
+  same(bad.join("; "), "", "speedscope is content");
+  await context.close();
+}
+
+(async () => {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+    args: ["--no-sandbox"] });
+  for (const part of [plain, shots, hostile, diff, speedscope])
+    await part(browser).catch(e => {
+      failures++;
+      console.log("FAIL " + part.name + ": " + e.stack);
+    });
+  await browser.close();
+  console.log(checks + " checks, " + failures + " failures");
+  process.exit(failures ? 1 : 0);
+})();
