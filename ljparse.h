@@ -265,17 +265,53 @@ typedef enum ljp_record_kind {
   LJP_RECORD_CSYM = 3,      /* id: address; name; size: 0 if not known. */
   LJP_RECORD_TRACE = 4,     /* id: number; addr: prototype; line: start;
                             ** mcode: machine code address or 0. */
-  LJP_RECORD_STRAY = 5      /* The CSYM before was a stray record. */
+  LJP_RECORD_STRAY = 5,     /* The CSYM before was a stray record. */
+  /* Format 4. n: the numbers after the id, in the grammar's order. */
+  LJP_RECORD_META = 6,      /* name: key; text: value. */
+  LJP_RECORD_STRING = 7,    /* id; name. */
+  LJP_RECORD_MODULE = 8,    /* id; n: path, base, size, bias; name: build-id,
+                            ** bytes. */
+  LJP_RECORD_CFUNC = 9,     /* id; n: module, address, size, name. */
+  LJP_RECORD_FUNCTION = 10, /* id; n: chunk, first line, last line. */
+  LJP_RECORD_FRAME = 11,    /* id; n: ljp_frame_kind, then its numbers. */
+  LJP_RECORD_STACK = 12,    /* id; n: parent (lower, or 0: none), frame. */
+  LJP_RECORD_SITE = 13,     /* id; n: stack, state, object. */
+  LJP_RECORD_START = 14,    /* id of a trace; n: number, frame. */
+  LJP_RECORD_MARK = 15,     /* n: reason, label, time, GC total, threshold,
+                            ** RSS. */
+  LJP_RECORD_LOADED = 16,   /* n: module. */
+  LJP_RECORD_UNLOADED = 17, /* n: module. */
+  LJP_RECORD_DROPPED = 18,  /* n: events, bytes. */
+  LJP_RECORD_LIVE = 19,     /* addr; n: object. */
+  LJP_RECORD_FINAL = 20,    /* n: the 13 numbers of END. */
+  LJP_RECORD_DAMAGE = 21    /* Bytes off to off + size are lost, 0 if whole
+                            ** blocks are missing there. n: events that were
+                            ** in them as far as known, blocks missing. */
 } ljp_record_kind;
 
-/* A definition, remark or mark. `name` is not NUL-terminated and valid only
-** during the call. */
+/* First number of a LJP_RECORD_FRAME. */
+typedef enum ljp_frame_kind {
+  LJP_FRAME4_LUA = 0,       /* function, line */
+  LJP_FRAME4_C = 1,         /* address, C function, module */
+  LJP_FRAME4_VM = 2,        /* state */
+  LJP_FRAME4_JIT = 3,       /* trace number, trace */
+  LJP_FRAME4_FAST = 4,      /* name */
+  LJP_FRAME4_GAP = 5        /* mark: what is missing */
+} ljp_frame_kind;
+
+/* A definition, remark or mark. `name`, `text` (not NUL-terminated) and `n`
+** are valid only during the call. In format 4 a definition may come more than
+** once, after its use, or never, if it was in a lost block. */
 typedef struct ljp_record {
   ljp_record_kind kind;
   uint64_t off;
   uint64_t id, addr, line, size, mcode;
   const char *name;
   size_t name_size;
+  const char *text;
+  size_t text_size;
+  const uint64_t *n;
+  size_t n_count;
 } ljp_record;
 
 /* What a decoder calls, in stream order. Each may be NULL. A status other
@@ -297,8 +333,11 @@ LJP_API ljp_status ljp_decoder_new(ljp_decoder **out,
                                    const ljp_options *options);
 
 /* Takes the next `size` bytes, all of them; unfinished records are kept
-** inside. LJP_MORE; LJP_END once the end was read; an error, which sticks.
-** What was decoded before an error has reached the handler. */
+** inside (of format 4: blocks, up to 1 MiB). LJP_MORE; LJP_END once the end
+** was read; an error, which sticks. What was decoded before an error has
+** reached the handler. Damage in a format 4 stream is skipped, told by a
+** LJP_RECORD_DAMAGE, and is LJP_E_MALFORMED only when the end is read or
+** finish is called; its offset is then the first damage's. */
 LJP_API ljp_status ljp_decoder_feed(ljp_decoder *d, const void *data,
                                     size_t size);
 
@@ -712,6 +751,10 @@ LJP_API ljp_status ljp_tree_budget(ljp_tree *t, const ljp_budget *budget,
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+#endif
 
 #if defined(__GNUC__)
 #define LJPI_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -1132,10 +1175,11 @@ static ljp_status ljpi_get_uleb(ljpi_cursor *c, uint64_t *v)
 #define LJPI_HEADER_SIZE 7      /* Magic, version, 3 reserved bytes. */
 #define LJPI_CARRY_STEP 64      /* Least bytes added to an unfinished record. */
 #define LJPI_HOLD_STEP 65536
+#define LJPI_CRC_TABLE_COUNT 2048
 
 enum {
   LJPI_AT_SYMBOL_HEADER, LJPI_AT_SYMBOLS, LJPI_AT_EVENT_HEADER,
-  LJPI_AT_EVENTS, LJPI_AT_END
+  LJPI_AT_EVENTS, LJPI_AT_BLOCK, LJPI_AT_LOST, LJPI_AT_END
 };
 
 /* One layout that the symbol part of a 2/? stream may have. */
@@ -1143,6 +1187,26 @@ typedef struct ljpi_guess {
   size_t pos;             /* In the bytes held back. */
   ljp_status status;      /* LJP_MORE: alive; LJP_OK: reached "ljm". */
 } ljpi_guess;
+
+/* Events of one operation in END's order: number, bytes, new bytes. */
+typedef struct ljpi_sums4 {
+  uint64_t count[3], size[3], new_size, failed;
+} ljpi_sums4;
+
+/* What format 4 needs across blocks. */
+typedef struct ljpi_blocks {
+  uint64_t sequence;      /* Of the next block. */
+  uint32_t stream_id;     /* Once begun. */
+  uint8_t begun, ended;
+  uint8_t damaged;        /* Something was lost; first_off says where. */
+  uint64_t first_off;
+  uint64_t lost_off;      /* LJPI_AT_LOST: from here, */
+  uint64_t lost_events;   /* events known to be in it. */
+  uint64_t vain;          /* Bytes of payloads whose sum was wrong. */
+  ljpi_sums4 sums;
+  uint32_t *crc_table;    /* NULL: none yet, or not needed. */
+  uint8_t crc_native;
+} ljpi_blocks;
 
 struct ljp_decoder {
   ljpi_mem mem;
@@ -1157,6 +1221,7 @@ struct ljp_decoder {
   uint8_t holding;            /* Whether buf is held back to tell a layout. */
   ljp_trace_layout wanted, layout;
   ljpi_guess guess[2];        /* Without address, with. */
+  ljpi_blocks blocks;
   uint32_t ordinary;          /* Bit h: header h is a plain event. */
   size_t batch_count;
   ljp_event batch[LJPI_BATCH];
@@ -1190,6 +1255,8 @@ LJP_API void ljp_decoder_free(ljp_decoder *d)
   ljpi_mem mem;
   if (!d) return;
   ljpi_free_array(&d->mem, d->buf, d->buf_cap, 1);
+  ljpi_free_array(&d->mem, d->blocks.crc_table, LJPI_CRC_TABLE_COUNT,
+                  sizeof(*d->blocks.crc_table));
   mem = d->mem;
   ljpi_free_array(&mem, d, 1, sizeof(*d));
 }
@@ -1211,6 +1278,7 @@ static ljp_section ljpi_section(const ljp_decoder *d)
   case LJPI_AT_SYMBOLS: return LJP_SECTION_SYMBOLS;
   case LJPI_AT_EVENT_HEADER: return LJP_SECTION_EVENT_HEADER;
   case LJPI_AT_EVENTS: return LJP_SECTION_EVENTS;
+  case LJPI_AT_BLOCK: case LJPI_AT_LOST: return LJP_SECTION_BLOCKS;
   default: return LJP_SECTION_AFTER_END;
   }
 }
@@ -1374,10 +1442,37 @@ static ljp_status ljpi_bad_version(ljp_decoder *d, const unsigned char *rec)
   return ljpi_bad(d, LJP_E_UNSUPPORTED, rec + 3, rec);
 }
 
+/* Both parts' headers of format 4, one behind the other. */
+#define LJPI_HEADER4_SIZE 14
+
+static ljp_status ljpi_header4(ljp_decoder *d, ljpi_cursor *c)
+{
+  static const unsigned char want[LJPI_HEADER4_SIZE] = {
+    'l', 'j', 's', 4, 0, 0, 0, 'l', 'j', 'm', 4, 0, 0, 0
+  };
+  size_t i, left = (size_t)(c->end - c->p);
+  ljp_record r;
+  for (i = 4; i < LJPI_HEADER4_SIZE && i < left; i++) {
+    if (c->p[i] == want[i]) continue;
+    if (i == 10) return ljpi_bad_version(d, c->p + 7);
+    return ljpi_bad(d, LJP_E_MALFORMED, c->p + i, c->p);
+  }
+  if (left < LJPI_HEADER4_SIZE) return LJP_MORE;
+  d->ljs = d->ljm = 4;
+  d->state = LJPI_AT_BLOCK;
+  memset(&r, 0, sizeof(r));
+  r.kind = LJP_RECORD_VERSIONS;
+  r.off = ljpi_off(d, c->p);
+  r.id = r.size = 4;
+  c->p += LJPI_HEADER4_SIZE;
+  return ljpi_emit(d, &r);
+}
+
 static ljp_status ljpi_symbol_header(ljp_decoder *d, ljpi_cursor *c)
 {
   ljp_status st = ljpi_part_header(d, c, "ljs");
   if (st != LJP_OK) return st;
+  if (c->p[3] == 4) return ljpi_header4(d, c);
   if (c->p[3] < 1 || c->p[3] > 3) return ljpi_bad_version(d, c->p);
   if (c->end - c->p < LJPI_HEADER_SIZE) return LJP_MORE;
   d->ljs = c->p[3];
@@ -1601,6 +1696,617 @@ static ljp_status ljpi_events(ljp_decoder *d, ljpi_cursor *c)
   return ljpi_any_event(d, c);
 }
 
+/* CRC-32C, eight bytes at a time. */
+static void ljpi_crc_fill(uint32_t *t)
+{
+  uint32_t i, k, c;
+  for (i = 0; i < 256; i++) {
+    for (c = i, k = 0; k < 8; k++)
+      c = c & 1 ? c >> 1 ^ UINT32_C(0x82f63b78) : c >> 1;
+    t[i] = c;
+  }
+  for (; i < LJPI_CRC_TABLE_COUNT; i++)
+    t[i] = t[i - 256] >> 8 ^ t[t[i - 256] & 255];
+}
+
+static uint32_t ljpi_crc_tables(const uint32_t *t, const unsigned char *p,
+                                size_t n)
+{
+  uint32_t c = UINT32_MAX;
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t v = ljpi_load64(p) ^ c;
+    c = t[1792 + (v & 255)] ^ t[1536 + (v >> 8 & 255)] ^
+        t[1280 + (v >> 16 & 255)] ^ t[1024 + (v >> 24 & 255)] ^
+        t[768 + (v >> 32 & 255)] ^ t[512 + (v >> 40 & 255)] ^
+        t[256 + (v >> 48 & 255)] ^ t[v >> 56];
+  }
+  for (; n > 0; n--, p++) c = c >> 8 ^ t[(c ^ *p) & 255];
+  return ~c;
+}
+
+#if defined(__GNUC__) && defined(__x86_64__)
+#define LJPI_CRC_NATIVE() (__builtin_cpu_supports("sse4.2") != 0)
+__attribute__((__target__("sse4.2"))) static uint32_t
+ljpi_crc_native(const unsigned char *p, size_t n)
+{
+  uint64_t c = UINT32_MAX;
+  for (; n >= 8; n -= 8, p += 8)
+    c = __builtin_ia32_crc32di(c, ljpi_load64(p));
+  for (; n > 0; n--, p++) c = __builtin_ia32_crc32qi((uint32_t)c, *p);
+  return ~(uint32_t)c;
+}
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#define LJPI_CRC_NATIVE() 1
+static uint32_t ljpi_crc_native(const unsigned char *p, size_t n)
+{
+  uint32_t c = UINT32_MAX;
+  for (; n >= 8; n -= 8, p += 8) c = __crc32cd(c, ljpi_load64(p));
+  for (; n > 0; n--, p++) c = __crc32cb(c, *p);
+  return ~c;
+}
+#endif
+
+/* Makes ready to sum; once. */
+static ljp_status ljpi_crc_init(ljp_decoder *d)
+{
+  void *p = NULL;
+  ljp_status st;
+#ifdef LJPI_CRC_NATIVE
+  d->blocks.crc_native = LJPI_CRC_NATIVE();
+#endif
+  if (d->blocks.crc_native || d->blocks.crc_table) return LJP_OK;
+  st = ljpi_alloc_array(&d->mem, &p, LJPI_CRC_TABLE_COUNT, sizeof(uint32_t));
+  if (st != LJP_OK) {
+    d->err.limit = d->mem.hit;
+    return ljpi_dec_fail(d, st, d->off, d->off);
+  }
+  d->blocks.crc_table = (uint32_t *)p;
+  ljpi_crc_fill(d->blocks.crc_table);
+  return LJP_OK;
+}
+
+static uint32_t ljpi_crc(const ljp_decoder *d, const unsigned char *p,
+                         size_t n)
+{
+#ifdef LJPI_CRC_NATIVE
+  if (d->blocks.crc_native) return ljpi_crc_native(p, n);
+#endif
+  return ljpi_crc_tables(d->blocks.crc_table, p, n);
+}
+
+#define LJP_FMT_BLOCK_SIZE 32         /* Of a block's header. */
+#define LJP_FMT_PAYLOAD_MAX 1048576
+#define LJP_FMT_BLOCK_META 1u
+#define LJP_FMT_BLOCK_DEFS 2u
+#define LJP_FMT_BLOCK_EVENTS 3u
+#define LJP_FMT_BLOCK_LIVE 4u
+#define LJP_FMT_BLOCK_END 5u
+#define LJP_FMT_STATE_MAX 10u
+#define LJP_FMT_OBJECT_MAX 17u
+#define LJP_FMT_MARK_MAX 6u
+#define LJP_FMT_REASON_MAX 4u
+#define LJP_FMT_END_MAX 6u
+#define LJP_FMT_END_COUNT 13u
+
+static const unsigned char ljpi_block_magic[4] = {0x9d, 0x6c, 0x6a, 0x62};
+
+typedef struct ljpi_block_head {
+  uint32_t kind, copy, sequence, size, events, crc;
+} ljpi_block_head;
+
+static uint32_t ljpi_load32(const unsigned char *p)
+{
+  return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+         (uint32_t)p[3] << 24;
+}
+
+/* Reads the 32 bytes at p. Returns 0 if they are no header that may come
+** next in this stream. */
+static int ljpi_block_header(const ljp_decoder *d, const unsigned char *p,
+                             ljpi_block_head *b)
+{
+  if (memcmp(p, ljpi_block_magic, 4) != 0) return 0;
+  if (ljpi_load32(p + 28) != ljpi_crc(d, p, 28)) return 0;
+  b->kind = p[4];
+  b->copy = p[5];
+  b->sequence = ljpi_load32(p + 8);
+  b->size = ljpi_load32(p + 12);
+  b->events = ljpi_load32(p + 16);
+  b->crc = ljpi_load32(p + 24);
+  if (b->kind < LJP_FMT_BLOCK_META || b->kind > LJP_FMT_BLOCK_END) return 0;
+  if (b->copy > 1 || (b->copy && b->kind > LJP_FMT_BLOCK_DEFS)) return 0;
+  if (p[6] || p[7] || b->size > LJP_FMT_PAYLOAD_MAX) return 0;
+  if (b->events && b->kind != LJP_FMT_BLOCK_EVENTS) return 0;
+  if (b->sequence < d->blocks.sequence) return 0;
+  return !d->blocks.begun || ljpi_load32(p + 20) == d->blocks.stream_id;
+}
+
+/* Tells of lost bytes; from now on copies are read. */
+static ljp_status ljpi_damage(ljp_decoder *d, uint64_t off, uint64_t size,
+                              uint64_t events, uint64_t blocks)
+{
+  uint64_t n[2];
+  ljp_record r;
+  if (!d->blocks.damaged) d->blocks.first_off = off;
+  d->blocks.damaged = 1;
+  n[0] = events;
+  n[1] = blocks;
+  memset(&r, 0, sizeof(r));
+  r.kind = LJP_RECORD_DAMAGE;
+  r.off = off;
+  r.size = size;
+  r.n = n;
+  r.n_count = 2;
+  return ljpi_emit(d, &r);
+}
+
+/* What a stream that was damaged ends in. */
+static ljp_status ljpi_damaged(ljp_decoder *d)
+{
+  if (ljpi_flush(d) != LJP_OK) return d->err.status;
+  return ljpi_dec_fail(d, LJP_E_MALFORMED, d->blocks.first_off,
+                       d->blocks.first_off);
+}
+
+/* From `p` on bytes are lost, at least up to the cursor. */
+static void ljpi_lose(ljp_decoder *d, const unsigned char *p,
+                            uint64_t events)
+{
+  d->blocks.lost_off = ljpi_off(d, p);
+  d->blocks.lost_events = events;
+  d->state = LJPI_AT_LOST;
+}
+
+/* Looks for the next header. */
+static ljp_status ljpi_lost(ljp_decoder *d, ljpi_cursor *c)
+{
+  ljpi_block_head b;
+  while (c->p < c->end) {
+    size_t left = (size_t)(c->end - c->p);
+    const void *q = memchr(c->p, ljpi_block_magic[0], left);
+    c->p = q ? (const unsigned char *)q : c->end;
+    left = (size_t)(c->end - c->p);
+    if (left < LJP_FMT_BLOCK_SIZE) return LJP_MORE;
+    if (ljpi_block_header(d, c->p, &b)) {
+      uint64_t off = d->blocks.lost_off;
+      uint64_t missing = b.sequence - d->blocks.sequence;
+      d->state = LJPI_AT_BLOCK;
+      d->blocks.sequence = b.sequence;
+      return ljpi_damage(d, off, ljpi_off(d, c->p) - off,
+                         d->blocks.lost_events, missing);
+    }
+    c->p++;
+  }
+  return LJP_MORE;
+}
+
+/* Records of one payload. */
+typedef struct ljpi_payload {
+  ljpi_cursor c;
+  const unsigned char *rec;   /* Record at hand. */
+  uint64_t last_def[9];       /* Last id by kind. */
+  uint64_t site[3], addr[3], size[3]; /* Last event by op. */
+  uint64_t weight;            /* Of the next alloc or realloc; 0: none. */
+  uint64_t count;             /* Events read. */
+} ljpi_payload;
+
+/* A byte up to `max`. In a payload, which is whole, nothing is cut: LJP_MORE
+** means malformed there. */
+static ljp_status ljpi_get_byte(ljpi_cursor *c, unsigned max, uint64_t *v)
+{
+  if (c->p == c->end || *c->p > max) return LJP_E_MALFORMED;
+  *v = *c->p++;
+  return LJP_OK;
+}
+
+/* A string that lies inside the payload. */
+static ljp_status ljpi_get_text(const ljp_decoder *d, ljpi_cursor *c,
+                                ljp_record *r)
+{
+  ljpi_cursor t = *c;
+  uint64_t n;
+  ljp_status st = ljpi_get_uleb(&t, &n);
+  if (st != LJP_OK) return st;
+  if (n > (uint64_t)(t.end - t.p)) return LJP_E_MALFORMED;
+  return ljpi_get_string(d, c, r);
+}
+
+static ljp_status ljpi_get_numbers(ljpi_cursor *c, size_t count, uint64_t *n)
+{
+  ljp_status st = LJP_OK;
+  size_t i;
+  for (i = 0; i < count && st == LJP_OK; i++) st = ljpi_get_uleb(c, &n[i]);
+  return st;
+}
+
+/* n[0] is the kind; *count numbers in all. */
+static ljp_status ljpi_get_frame(ljpi_cursor *c, uint64_t *n, size_t *count)
+{
+  static const uint8_t numbers[6] = {2, 3, 0, 2, 1, 0};
+  ljp_status st = ljpi_get_byte(c, LJP_FRAME4_GAP, &n[0]);
+  if (st != LJP_OK) return st;
+  *count = 1u + numbers[n[0]];
+  if (*count > 1) return ljpi_get_numbers(c, *count - 1, n + 1);
+  *count = 2;
+  if (n[0] == LJP_FRAME4_VM)
+    return ljpi_get_byte(c, LJP_FMT_STATE_MAX, &n[1]);
+  st = ljpi_get_byte(c, LJP_FMT_MARK_MAX, &n[1]);
+  return st == LJP_OK && n[1] == 0 ? LJP_E_MALFORMED : st;
+}
+
+static ljp_status ljpi_get_site(ljpi_cursor *c, uint64_t *n)
+{
+  ljp_status st = ljpi_get_uleb(c, &n[0]);
+  if (st == LJP_OK) st = ljpi_get_byte(c, LJP_FMT_STATE_MAX, &n[1]);
+  if (st == LJP_OK) st = ljpi_get_byte(c, LJP_FMT_OBJECT_MAX, &n[2]);
+  return st;
+}
+
+/* n[0] becomes the parent's id. */
+static ljp_status ljpi_get_stack(ljpi_cursor *c, uint64_t id, uint64_t *n)
+{
+  ljp_status st = ljpi_get_numbers(c, 2, n);
+  if (st != LJP_OK) return st;
+  if (n[0] == 0 || n[0] > id) return LJP_E_MALFORMED;
+  n[0] = id - n[0];
+  return LJP_OK;
+}
+
+/* What follows the id of a definition. */
+static ljp_status ljpi_get_def(const ljp_decoder *d, ljpi_cursor *c,
+                               ljp_record *r, uint64_t *n)
+{
+  static const uint8_t numbers[] = {0, 0, 4, 4, 3, 0, 2, 3, 2};
+  ljp_status st;
+  r->n_count = numbers[r->kind - LJP_RECORD_META];
+  switch (r->kind) {
+  case LJP_RECORD_STRING: return ljpi_get_text(d, c, r);
+  case LJP_RECORD_MODULE:
+    st = ljpi_get_uleb(c, &n[0]);
+    if (st == LJP_OK) st = ljpi_get_text(d, c, r);
+    return st == LJP_OK ? ljpi_get_numbers(c, 3, n + 1) : st;
+  case LJP_RECORD_FRAME: return ljpi_get_frame(c, n, &r->n_count);
+  case LJP_RECORD_STACK: return ljpi_get_stack(c, r->id, n);
+  case LJP_RECORD_SITE: return ljpi_get_site(c, n);
+  default: return ljpi_get_numbers(c, r->n_count, n);
+  }
+}
+
+static void ljpi_record4(ljp_decoder *d, const ljpi_payload *in,
+                         ljp_record *r, ljp_record_kind kind,
+                         const uint64_t *n)
+{
+  memset(r, 0, sizeof(*r));
+  r->kind = kind;
+  r->off = ljpi_off(d, in->rec);
+  r->n = n;
+}
+
+static ljp_status ljpi_def(ljp_decoder *d, ljpi_payload *in)
+{
+  uint64_t n[4], step, kind;
+  ljp_record r;
+  ljp_status st = ljpi_get_byte(&in->c, 8, &kind);
+  if (st == LJP_OK) st = ljpi_get_nonzero(&in->c, &step);
+  if (st != LJP_OK) return st;
+  if (kind == 0 || step > UINT64_MAX - in->last_def[kind])
+    return LJP_E_MALFORMED;
+  ljpi_record4(d, in, &r, (ljp_record_kind)(LJP_RECORD_META + (int)kind), n);
+  r.id = in->last_def[kind] + step;
+  st = ljpi_get_def(d, &in->c, &r, n);
+  if (st != LJP_OK) return st;
+  in->last_def[kind] = r.id;
+  return ljpi_emit(d, &r);
+}
+
+static ljp_status ljpi_meta(ljp_decoder *d, ljpi_payload *in)
+{
+  ljp_record key, r;
+  ljp_status st;
+  ljpi_record4(d, in, &key, LJP_RECORD_META, NULL);
+  r = key;
+  st = ljpi_get_text(d, &in->c, &key);
+  if (st == LJP_OK) st = ljpi_get_text(d, &in->c, &r);
+  if (st != LJP_OK) return st;
+  r.text = r.name;
+  r.text_size = r.name_size;
+  r.name = key.name;
+  r.name_size = key.name_size;
+  return ljpi_emit(d, &r);
+}
+
+static ljp_status ljpi_still_live(ljp_decoder *d, ljpi_payload *in)
+{
+  uint64_t object, z;
+  ljp_record r;
+  ljp_status st = ljpi_get_byte(&in->c, LJP_FMT_OBJECT_MAX, &object);
+  if (st == LJP_OK) st = ljpi_get_uleb(&in->c, &z);
+  if (st != LJP_OK) return st;
+  in->addr[0] += z >> 1 ^ (0 - (z & 1));
+  ljpi_record4(d, in, &r, LJP_RECORD_LIVE, &object);
+  r.n_count = 1;
+  r.addr = in->addr[0];
+  return ljpi_emit(d, &r);
+}
+
+/* Whether END says what was read; it need not after damage. */
+static int ljpi_sums4_agree(const ljpi_sums4 *s, const uint64_t *n)
+{
+  return n[3] == s->count[0] && n[4] == s->size[0] && n[5] == s->count[1] &&
+         n[6] == s->size[1] && n[7] == s->count[2] && n[8] == s->size[2] &&
+         n[9] == s->new_size && n[10] == s->failed;
+}
+
+static ljp_status ljpi_end4(ljp_decoder *d, ljpi_payload *in)
+{
+  uint64_t n[LJP_FMT_END_COUNT];
+  ljp_record r;
+  ljp_status st = ljpi_get_numbers(&in->c, LJP_FMT_END_COUNT, n);
+  if (st != LJP_OK) return st;
+  if (n[0] > LJP_FMT_END_MAX || in->c.p != in->c.end) return LJP_E_MALFORMED;
+  d->blocks.ended = 1;
+  ljpi_record4(d, in, &r, LJP_RECORD_FINAL, n);
+  r.n_count = LJP_FMT_END_COUNT;
+  st = ljpi_emit(d, &r);
+  if (st != LJP_OK) return st;
+  if (d->blocks.damaged || ljpi_sums4_agree(&d->blocks.sums, n)) return LJP_OK;
+  return ljpi_damage(d, r.off, 0, 0, 0);
+}
+
+/* The next free event, of the batch that is not full. */
+LJPI_INLINE ljp_event *ljpi_next_event(ljp_decoder *d, unsigned kind,
+                                       uint64_t id)
+{
+  ljp_event *ev = &d->batch[d->batch_count];
+  ev->kind = (uint8_t)kind;
+  ev->source = LJP_SOURCE_SITE;
+  ev->id = id;
+  ev->line = 0;
+  return ev;
+}
+
+/* A failed alloc (2 numbers) or realloc (4). */
+static ljp_status ljpi_failed_event(ljp_decoder *d, ljpi_payload *in,
+                                    unsigned kind, const uint64_t *n)
+{
+  ljp_event *ev = ljpi_next_event(d, kind, n[0]);
+  int moved = kind == LJP_EVENT_FAILED_REALLOC;
+  ev->off = ljpi_off(d, in->rec);
+  ev->addr = 0;
+  ev->size = moved ? n[3] : n[1];
+  ev->old_addr = moved ? n[1] : 0;
+  ev->old_size = moved ? n[2] : 0;
+  ev->weight = 0;
+  d->blocks.sums.failed++;
+  in->count++;
+  return ++d->batch_count == LJPI_BATCH ? ljpi_flush(d) : LJP_OK;
+}
+
+/* A record of op 3, its control byte read. */
+static ljp_status ljpi_other(ljp_decoder *d, ljpi_payload *in, unsigned sub)
+{
+  static const uint8_t counts[] = {2, 4, 1, 6, 1, 1, 2};
+  static const uint8_t kinds[] = {
+    LJP_EVENT_FAILED_ALLOC, LJP_EVENT_FAILED_REALLOC, 0, LJP_RECORD_MARK,
+    LJP_RECORD_LOADED, LJP_RECORD_UNLOADED, LJP_RECORD_DROPPED
+  };
+  uint64_t n[6];
+  ljp_record r;
+  ljp_status st;
+  if (sub >= sizeof(counts)) return LJP_E_MALFORMED;
+  st = ljpi_get_numbers(&in->c, counts[sub], n);
+  if (st != LJP_OK) return st;
+  if (sub < 2) return ljpi_failed_event(d, in, kinds[sub], n);
+  if (sub == 2) {
+    in->weight = n[0];
+    return LJP_OK;
+  }
+  if (kinds[sub] == LJP_RECORD_MARK &&
+      (n[0] == 0 || n[0] > LJP_FMT_REASON_MAX))
+    return LJP_E_MALFORMED;
+  ljpi_record4(d, in, &r, (ljp_record_kind)kinds[sub], n);
+  r.n_count = counts[sub];
+  return ljpi_emit(d, &r);
+}
+
+/* Bytes that the fast reader may touch from an event's first byte on. */
+#define LJPI_EVENT4_MAX 48
+
+/* Site and address behind a control byte; returns what follows. */
+LJPI_INLINE const unsigned char *ljpi_place4(const unsigned char *p,
+                                             unsigned c, ljpi_payload *in)
+{
+  static const uint32_t site_mask[4] = {0, 0xff, 0xffff, 0xffffff};
+  static const uint64_t addr_mask[4] = {0xff, 0xffff, 0xffffff, UINT64_MAX};
+  unsigned op = c & 3, site = c >> 2 & 3, addr = c >> 4 & 3;
+  uint64_t w = ljpi_load64(p), v;
+  in->site[op] = site ? w & site_mask[site] : in->site[op];
+  v = ljpi_load64(p + site) & addr_mask[addr];
+  in->addr[op] = addr == 3 ? v
+                           : in->addr[op] + ((v >> 1 ^ (0 - (v & 1))) << 3);
+  return p + site + (0x8321u >> (4 * addr) & 15);
+}
+
+/* Reads the alloc, free or realloc at p, of which LJPI_EVENT4_MAX bytes may
+** be read. Returns what follows, or NULL. */
+LJPI_INLINE const unsigned char *ljpi_event4(ljp_decoder *d,
+                                             const unsigned char *p,
+                                             ljpi_payload *in, ljp_event *ev)
+{
+  static const uint64_t size_mask[4] = {0, 0xff, 0xffff, UINT64_MAX};
+  ljpi_sums4 *sums = &d->blocks.sums;
+  unsigned c = *p, op = c & 3, code = c >> 6;
+  uint64_t size, addr, move;
+  p = ljpi_place4(p + 1, c, in);
+  addr = in->addr[op];
+  if (op == 2) {
+    if (code) return NULL;
+    p = ljpi_uleb(p, &ev->old_size);
+    if (p) p = ljpi_uleb(p, &move);
+    if (p) p = ljpi_uleb(p, &ev->size);
+    if (!p) return NULL;
+    ev->old_addr = addr;
+    in->addr[op] = ev->addr = addr + (move >> 1 ^ (0 - (move & 1)));
+    size = ev->old_size;
+    sums->new_size += ev->size;
+  } else {
+    size = code ? ljpi_load64(p) & size_mask[code] : in->size[op];
+    p += 0x8210u >> (4 * code) & 15;
+    in->size[op] = size;
+    ev->addr = op ? 0 : addr;
+    ev->size = op ? 0 : size;
+    ev->old_addr = op ? addr : 0;
+    ev->old_size = op ? size : 0;
+  }
+  ev->weight = op == 1 ? 0 : in->weight;
+  in->weight = op == 1 ? in->weight : 0;
+  sums->count[op]++;
+  sums->size[op] += size;
+  return p;
+}
+
+/* The record at the cursor, which may be cut by the payload's end. */
+static ljp_status ljpi_any_event4(ljp_decoder *d, ljpi_payload *in)
+{
+  unsigned char tmp[2 * LJPI_EVENT4_MAX];
+  size_t left = (size_t)(in->c.end - in->c.p);
+  const unsigned char *q;
+  unsigned control = *in->c.p;
+  if ((control & 3) == 3) {
+    in->c.p++;
+    return ljpi_other(d, in, control >> 2);
+  }
+  if (left > LJPI_EVENT4_MAX) left = LJPI_EVENT4_MAX;
+  memset(tmp, 0, sizeof(tmp));
+  memcpy(tmp, in->c.p, left);
+  q = ljpi_event4(d, tmp, in, ljpi_next_event(d, 1 + (control & 3), 0));
+  if (!q || (size_t)(q - tmp) > left) return LJP_E_MALFORMED;
+  d->batch[d->batch_count].id = in->site[control & 3];
+  d->batch[d->batch_count].off = ljpi_off(d, in->rec);
+  in->c.p += q - tmp;
+  in->count++;
+  return ++d->batch_count == LJPI_BATCH ? ljpi_flush(d) : LJP_OK;
+}
+
+/* Plain events while each is whole beyond doubt, then one record. */
+static ljp_status ljpi_events4(ljp_decoder *d, ljpi_payload *in)
+{
+  const unsigned char *p = in->c.p, *q;
+  while (in->c.end - p >= LJPI_EVENT4_MAX && (*p & 3) != 3) {
+    unsigned op = *p & 3;
+    ljp_event *ev = ljpi_next_event(d, 1 + op, 0);
+    q = ljpi_event4(d, p, in, ev);
+    if (!q) break;
+    ev->id = in->site[op];
+    ev->off = ljpi_off(d, p);
+    p = q;
+    in->count++;
+    if (++d->batch_count == LJPI_BATCH && ljpi_flush(d) != LJP_OK) {
+      in->c.p = p;
+      return d->err.status;
+    }
+  }
+  in->rec = in->c.p = p;
+  return p < in->c.end ? ljpi_any_event4(d, in) : LJP_OK;
+}
+
+/* Records of a payload until its end or a fault. */
+static ljp_status ljpi_payload_run(ljp_decoder *d, ljpi_payload *in,
+                                   unsigned kind)
+{
+  ljp_status st = LJP_OK;
+  while (st == LJP_OK && in->c.p < in->c.end) {
+    in->rec = in->c.p;
+    switch (kind) {
+    case LJP_FMT_BLOCK_META: st = ljpi_meta(d, in); break;
+    case LJP_FMT_BLOCK_DEFS: st = ljpi_def(d, in); break;
+    case LJP_FMT_BLOCK_EVENTS: st = ljpi_events4(d, in); break;
+    case LJP_FMT_BLOCK_LIVE: st = ljpi_still_live(d, in); break;
+    default: st = ljpi_end4(d, in);
+    }
+  }
+  return st;
+}
+
+/* A payload whose sum is right. A fault inside loses the rest of it. */
+static ljp_status ljpi_block_read(ljp_decoder *d, const unsigned char *p,
+                                  const ljpi_block_head *b)
+{
+  ljpi_payload in;
+  uint64_t missing;
+  ljp_status st;
+  memset(&in, 0, sizeof(in));
+  in.c.p = in.rec = p;
+  in.c.end = p + b->size;
+  st = ljpi_payload_run(d, &in, b->kind);
+  if (d->err.status != LJP_OK) return d->err.status;
+  if (st == LJP_E_LIMIT) {
+    d->err.limit = LJP_LIMIT_STRING;
+    return ljpi_bad(d, st, in.rec, in.rec);
+  }
+  if (st == LJP_OK && in.c.p == in.c.end && in.count == b->events &&
+      (b->kind != LJP_FMT_BLOCK_END || d->blocks.ended))
+    return LJP_OK;
+  missing = b->events > in.count ? b->events - in.count : 0;
+  if (st == LJP_OK) in.rec = in.c.end;
+  return ljpi_damage(d, ljpi_off(d, in.rec), (uint64_t)(in.c.end - in.rec),
+                     missing, 0);
+}
+
+/* A header that is right: is it the next one? */
+static ljp_status ljpi_block_accept(ljp_decoder *d, const unsigned char *p,
+                                    const ljpi_block_head *b)
+{
+  uint64_t missing = b->sequence - d->blocks.sequence;
+  d->blocks.begun = 1;
+  d->blocks.stream_id = ljpi_load32(p + 20);
+  d->blocks.sequence = (uint64_t)b->sequence + 1;
+  return missing ? ljpi_damage(d, ljpi_off(d, p), 0, 0, missing) : LJP_OK;
+}
+
+/* A payload with a wrong sum: what is inside may hold whole blocks, if bytes
+** are missing in it; but do not sum much more than there is to read. */
+static ljp_status ljpi_block_bad(ljp_decoder *d, ljpi_cursor *c,
+                                 const ljpi_block_head *b)
+{
+  const unsigned char *p = c->p;
+  d->blocks.vain += b->size;
+  c->p += LJP_FMT_BLOCK_SIZE;
+  if (d->blocks.vain / 8 > ljpi_off(d, p) + LJP_FMT_PAYLOAD_MAX)
+    c->p += b->size;
+  ljpi_lose(d, p, b->events);
+  return LJP_OK;
+}
+
+static ljp_status ljpi_block_next(ljp_decoder *d, ljpi_cursor *c)
+{
+  const unsigned char *p = c->p;
+  size_t left = (size_t)(c->end - p);
+  ljpi_block_head b;
+  ljp_status st;
+  if (left < LJP_FMT_BLOCK_SIZE) return LJP_MORE;
+  st = ljpi_crc_init(d);
+  if (st != LJP_OK) return st;
+  if (!ljpi_block_header(d, p, &b)) {
+    c->p++;
+    ljpi_lose(d, p, 0);
+    return LJP_OK;
+  }
+  if (left - LJP_FMT_BLOCK_SIZE < b.size) return LJP_MORE;
+  st = ljpi_block_accept(d, p, &b);
+  if (st != LJP_OK) return st;
+  if (ljpi_crc(d, p + LJP_FMT_BLOCK_SIZE, b.size) != b.crc)
+    return ljpi_block_bad(d, c, &b);
+  if (!b.copy || d->blocks.damaged)
+    st = ljpi_block_read(d, p + LJP_FMT_BLOCK_SIZE, &b);
+  if (st != LJP_OK) return st;
+  c->p += LJP_FMT_BLOCK_SIZE + b.size;
+  if (b.kind != LJP_FMT_BLOCK_END) return LJP_OK;
+  if (d->blocks.damaged) return ljpi_damaged(d);
+  d->state = LJPI_AT_END;
+  return ljpi_flush(d);
+}
+
 /* Decodes what is whole from the cursor on. LJP_MORE: the rest is not;
 ** LJP_END; an error. */
 static ljp_status ljpi_run(ljp_decoder *d, ljpi_cursor *c)
@@ -1613,6 +2319,8 @@ static ljp_status ljpi_run(ljp_decoder *d, ljpi_cursor *c)
     case LJPI_AT_SYMBOLS: st = ljpi_symbol(d, c); break;
     case LJPI_AT_EVENT_HEADER: st = ljpi_event_header(d, c); break;
     case LJPI_AT_EVENTS: st = ljpi_events(d, c); break;
+    case LJPI_AT_BLOCK: st = ljpi_block_next(d, c); break;
+    case LJPI_AT_LOST: st = ljpi_lost(d, c); break;
     default:
       st = c->p == c->end ? LJP_END
                           : ljpi_bad(d, LJP_E_MALFORMED, c->p, c->p);
@@ -1775,11 +2483,55 @@ LJP_API ljp_status ljp_decoder_feed(ljp_decoder *d, const void *data,
   return d->state == LJPI_AT_END ? LJP_END : LJP_MORE;
 }
 
+/* Nothing but lost bytes to the end. */
+static ljp_status ljpi_finish_lost(ljp_decoder *d, uint64_t end)
+{
+  uint64_t off = d->blocks.lost_off;
+  ljp_status st = ljpi_damage(d, off, end - off, d->blocks.lost_events, 0);
+  return st == LJP_OK ? ljpi_damaged(d) : st;
+}
+
+/* No more bytes, and no END. What is left may be a block that was cut, or
+** one that lacks bytes and has whole blocks inside what it claims. */
+static ljp_status ljpi_finish4(ljp_decoder *d)
+{
+  uint64_t end = d->off + d->buf_size, block;
+  ljpi_block_head b;
+  ljpi_cursor c;
+  c.p = d->buf;
+  c.end = d->buf + d->buf_size;
+  d->buf_size = 0;
+  while (d->state == LJPI_AT_BLOCK) {
+    size_t left = (size_t)(c.end - c.p);
+    block = d->off;
+    d->begin = c.p;
+    if (left < LJP_FMT_BLOCK_SIZE) {
+      if (memcmp(c.p, ljpi_block_magic, left < 4 ? left : 4) == 0)
+        return ljpi_dec_fail(d, LJP_E_TRUNCATED, end, block);
+      ljpi_lose(d, c.p, 0);
+      break;
+    }
+    (void)ljpi_block_header(d, c.p, &b); /* It is one, or this is not it. */
+    ljpi_lose(d, c.p, b.events);
+    d->blocks.sequence = (uint64_t)b.sequence + 1;
+    c.p += LJP_FMT_BLOCK_SIZE;
+    d->off += LJP_FMT_BLOCK_SIZE;
+    if (ljpi_run(d, &c) != LJP_MORE) return d->err.status;
+    if (d->state == LJPI_AT_LOST && d->blocks.lost_off == block) {
+      d->state = LJPI_AT_BLOCK;
+      return ljpi_dec_fail(d, LJP_E_TRUNCATED, end, block);
+    }
+  }
+  return ljpi_finish_lost(d, end);
+}
+
 LJP_API ljp_status ljp_decoder_finish(ljp_decoder *d)
 {
   size_t whole = 0;
   if (d->err.status != LJP_OK) return d->err.status;
   if (d->state == LJPI_AT_END) return LJP_END;
+  if (d->state == LJPI_AT_BLOCK || d->state == LJPI_AT_LOST)
+    return ljpi_finish4(d);
   if (d->holding)
     whole = d->guess[0].pos > d->guess[1].pos ? d->guess[0].pos
                                               : d->guess[1].pos;

@@ -3,32 +3,8 @@
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"
 #include "ljtest.h"
-#include "ljtsink.h"
+#include "ljtgen4.h"
 #include "ljtstream.h"
-
-static uint64_t no_clock(void *user)
-{
-  (void)user;
-  return 0;
-}
-
-/* Small ones, large ones, edges. */
-static uint64_t number(ljt_rng *r)
-{
-  uint64_t v = ljt_rand(r) >> ljt_below(r, 64);
-  return ljt_below(r, 8) ? v : UINT64_MAX - (v & 3);
-}
-
-static uint64_t address(ljt_rng *r)
-{
-  uint64_t base = UINT64_C(0x7f1200000000);
-  switch (ljt_below(r, 4)) {
-  case 0: return base + ljt_below(r, 64) * 16;
-  case 1: return base + ljt_below(r, 100000) * 8;
-  case 2: return base + ljt_below(r, 100000000) + 1;
-  default: return number(r) | 1;
-  }
-}
 
 /* -- Format 3, against the bytes it must have */
 
@@ -53,9 +29,9 @@ static void one3(ljm_encoder *e, ljt_bytes *want, ljt_rng *r)
   char name[300];
   size_t i, size = (size_t)ljt_below(r, 300);
   w.source = (ljm_source)(1 + ljt_below(r, 4));
-  w.address = number(r) | 1;
-  w.line = number(r);
-  for (i = 0; i < 4; i++) n[i] = number(r) | 1;
+  w.address = ljt_gen_number(r) | 1;
+  w.line = ljt_gen_number(r);
+  for (i = 0; i < 4; i++) n[i] = ljt_gen_number(r) | 1;
   for (i = 0; i < size; i++) name[i] = (char)ljt_rand(r);
   switch (ljt_below(r, 8)) {
   case 0:
@@ -231,7 +207,7 @@ static uint32_t any_id(ljt_rng *r, unsigned kind)
 static void define_frame(ljm_encoder4 *e, ljt_rng *r)
 {
   char text[128];
-  uint64_t n = ljt_below(r, 300), wide = number(r);
+  uint64_t n = ljt_below(r, 300), wide = ljt_gen_number(r);
   uint32_t a = any_id(r, 4), id = 0;
   unsigned tag = (unsigned)ljt_below(r, 6), b = (unsigned)ljt_below(r, 6);
   switch (tag) {
@@ -267,7 +243,7 @@ static void define_any(ljm_encoder4 *e, ljt_rng *r)
 {
   char text[128];
   uint32_t a = any_id(r, 1), b = any_id(r, 5) + 1, parent = any_id(r, 6);
-  uint64_t n = ljt_below(r, 30), wide = number(r);
+  uint64_t n = ljt_below(r, 30), wide = ljt_gen_number(r);
   ljm_module mod;
   switch (ljt_below(r, 7)) {
   case 0: define_string(e, r); break;
@@ -321,7 +297,7 @@ static void event_other(ljm_encoder4 *e, ljt_rng *r)
   uint64_t n[4];
   ljm_mark mark;
   size_t i;
-  for (i = 0; i < 4; i++) n[i] = number(r);
+  for (i = 0; i < 4; i++) n[i] = ljt_gen_number(r);
   switch (ljt_below(r, 5)) {
   case 0:
     LJT_EQ(ljm_encoder4_alloc_failed(e, site, n[0]), LJM_OK);
@@ -355,8 +331,9 @@ static void event_other(ljm_encoder4 *e, ljt_rng *r)
 static void event_any(ljm_encoder4 *e, ljt_rng *r)
 {
   uint32_t site = some_site(r);
-  uint64_t a = address(r), b = address(r), w = number(r);
-  uint64_t n = number(r), k = number(r);
+  uint64_t a = ljt_gen_address(r), b = ljt_gen_address(r);
+  uint64_t w = ljt_gen_number(r);
+  uint64_t n = ljt_gen_number(r), k = ljt_gen_number(r);
   int sample = ljt_below(r, 10) == 0;
   switch (ljt_below(r, 6)) {
   case 0: event_other(e, r); break;
@@ -423,7 +400,7 @@ static void compare(const unsigned char *data, size_t size, int status)
 
 static void live_any(ljm_encoder4 *e, ljt_rng *r)
 {
-  uint64_t a = address(r);
+  uint64_t a = ljt_gen_address(r);
   ljm_object object = (ljm_object)ljt_below(r, 18);
   LJT_EQ(ljm_encoder4_live(e, object, a), LJM_OK);
   LINE("live %u " U "\n", (unsigned)object, a);
@@ -440,7 +417,7 @@ static void stream4(ljt_sink *s, uint64_t seed, size_t count)
   size_t i;
   memset(&o, 0, sizeof(o));
   o.buffer_size = 4096;
-  o.clock = no_clock;
+  o.clock = ljt_gen_clock;
   LJT_EQ(ljm_encoder4_init(&e, &sink, &o, meta, 1), LJM_OK);
   for (i = 0; i < count; i++) {
     if (ljt_below(&r, 10) < 3) define_any(&e, &r);
@@ -523,11 +500,10 @@ static uint64_t fill(ljm_encoder_options *o, ljt_heap *heap, ljt_sink *s)
     return heap->calls;
   }
   for (i = 1; i < 3000; i++) {
-    uint32_t f, site;
+    uint32_t f, site, chunk;
     snprintf(name, sizeof(name), "@chunk-%050u", i % 700);
-    f = ljm_encoder4_frame_lua(
-      &e, ljm_encoder4_function(&e, ljm_encoder4_string(&e, name, strlen(name)), i, i),
-      i);
+    chunk = ljm_encoder4_string(&e, name, strlen(name));
+    f = ljm_encoder4_frame_lua(&e, ljm_encoder4_function(&e, chunk, i, i), i);
     stack = ljm_encoder4_stack(&e, i % 7 ? stack : 0, f);
     site = ljm_encoder4_site(&e, stack, LJM_STATE_INTERP, LJM_OBJECT_TABLE);
     ljm_encoder4_csym(&e, 1, i, 1, 2);
