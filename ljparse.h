@@ -7356,14 +7356,17 @@ static void ljpi_plant_timeline(ljpi_planter *pl)
   ljp_tree *t = pl->t;
   uint64_t peak = a->totals.peak_size;
   size_t i;
-  for (i = 0; i < a->point_count; i++) {
-    if (a->point[i].event > a->totals.peak_event && peak) {
+  for (i = 0; i <= a->point_count; i++) {
+    ljpi_moment m;
+    m.event = a->totals.events;
+    m.live_size = a->totals.live_size;
+    if (i < a->point_count) m = a->point[i];
+    if (m.event > a->totals.peak_event && peak) {
       ljpi_plant_point(t, a->totals.peak_event, peak);
       peak = 0;
     }
-    ljpi_plant_point(t, a->point[i].event, a->point[i].live_size);
+    ljpi_plant_point(t, m.event, m.live_size);
   }
-  ljpi_plant_point(t, a->totals.events, a->totals.live_size);
   t->peak_at = a->totals.peak_event;
   t->peak_size = a->totals.peak_size;
   t->temp_within = 1;

@@ -658,7 +658,7 @@ static const char *const ljc_page_head[] = {
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
   " script-src 'sha256-cwu7Jr9AX93KFI0obaBj/2Se9Z6PyzWmKn68dmPrSlQ='; sty"
-  "le-src 'sha256-LVwiR+kOXYQp/MDNzP7ToB7NmAC74j7aMu2dSIdvQEk=';\n",
+  "le-src 'sha256-c43Xd+wJcj33vfbWApkd8mVJed7VgYfXkDwEZMf0Ha4=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
   ">\n",
@@ -835,7 +835,9 @@ static const char *const ljc_page_head[] = {
   " grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))}\n",
   ".about h3{font-size:15px;margin:14px 0 6px}\n",
   ".about table{width:100%}\n",
-  ".about td{white-space:normal;overflow-wrap:anywhere;padding-left:0}\n",
+  ".about td,.about th{white-space:normal;overflow-wrap:anywhere;\n",
+  " padding-left:0}\n",
+  ".about th{text-align:left;font-weight:500}\n",
   ".about ul{margin:0;padding-left:1.2em;overflow-wrap:anywhere}\n",
   ".about p{margin:4px 0;overflow-wrap:anywhere}\n",
   ".empty{padding:34px;text-align:center;color:var(--soft)}\n",
