@@ -45,8 +45,8 @@ apt_entry()
 {
   local uri=${LJM_DEBIAN_URI:-} key=/usr/share/keyrings/debian-archive-keyring.gpg
   if [ -z "$uri" ]; then
-    uri=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
-              /etc/apt/sources.list.d/*.sources 2>/dev/null |
+    uri=$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
+              /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } |
           awk '/^deb / { for (i = 2; i <= NF; i++)
                            if ($i ~ /^[a-z+]+:\/\/.*debian\/?$/) print $i }
                /^URIs:/ { for (i = 2; i <= NF; i++)
