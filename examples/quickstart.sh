@@ -34,8 +34,8 @@ export LUA_CPATH
 if [ $# = 0 ]; then set -- /usr/share/lua/5.1; fi
 status=0
 # luacheck exits 1 or 2 where it found something to say about the sources.
-"$luajit" "-jmemprof=$out/luacheck.bin" /usr/bin/luacheck --quiet --no-cache \
-  "$@" >"$out/luacheck.txt" || status=$?
+"$luajit" -e "assert(misc.memprof.start([[$out/luacheck.bin]]))" \
+  /usr/bin/luacheck --quiet --no-color --no-cache "$@" >"$out/luacheck.txt" || status=$?
 if [ $status -gt 2 ]; then
   cat "$out/luacheck.txt"
   echo "quickstart.sh: luacheck failed with status $status" >&2

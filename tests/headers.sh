@@ -4,6 +4,7 @@
 #   compile COMPILER [FLAGS]  each way of including them, C99 to C++11
 #   macros COMPILER           each documented macro, and none but those
 #   symbols COMPILER          what the object exports, imports and keeps
+#   library COMPILER FILE     what a patched LuaJIT's library exports
 #   stack COMPILER            stack use per function
 set -euo pipefail
 export LC_ALL=C
@@ -203,7 +204,8 @@ symbols()
       tr '\n' ' ' | grep -oE "LJT_DECLARED [^;{]*" |
       grep -oE "\b${p,,}_[a-z0-9_]+ *\(" | tr -d ' (' | sort -u \
       >"$dir/declared" || fail "$h.h declares no function"
-    diff "$dir/declared" "$dir/exported" ||
+    # The recorder's are defined in a patched LuaJIT, and nowhere else.
+    diff <(grep -v '^ljm_recorder_' "$dir/declared") "$dir/exported" ||
       fail "$h.h: declared (<) and defined (>) functions differ"
     # Types first in a declaration never have a parenthesis behind them, so
     # the names above are the functions' and their callbacks' alone.
@@ -217,6 +219,23 @@ symbols()
     [ -z "$bad" ] || fail "$h.h with ${p}_STATIC exports $bad"
     checks=$((checks + 5))
   done
+}
+
+# The functions that the patched library $2 exports beside LuaJIT's own.
+library()
+{
+  local cc=$1
+  echo '#include "ljmemprof.h"' |
+    "$cc" -E -P -I "$top" -x c - | grep -oE '\bljm_recorder_[a-z0-9_]+ *\(' |
+    tr -d ' (' | sort -u >"$dir/declared"
+  nm -D --defined-only "$2" | awk '{ print $3 }' | grep -vE '^lua' |
+    sort >"$dir/exported"
+  comm -23 "$dir/declared" "$dir/exported" >"$dir/absent"
+  [ -s "$dir/declared" ] && [ ! -s "$dir/absent" ] ||
+    fail "the library lacks: $(cat "$dir/absent")"
+  grep -vE '^ljm_[a-z0-9_]+$' "$dir/exported" &&
+    fail "the library exports more than it should"
+  checks=$((checks + 2))
 }
 
 # Sections of an object that can be written to and are not empty.

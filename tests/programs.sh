@@ -5,7 +5,7 @@
 # programs that need it are counted, not run.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-luajit=${1:-}
+luajit=${1:+$(realpath "$1")}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 ran=0 left=0
@@ -38,7 +38,8 @@ for f in *.c *.lua; do
         flags+=(-I "$prefix/include/luajit-2.1")
         libs=("$prefix/lib/libluajit-5.1.a" -rdynamic -lm -ldl)
       fi
-      gcc "${flags[@]}" "$f" -o program "${libs[@]}" && ./program ||
+      gcc "${flags[@]}" "$f" -o program "${libs[@]}" &&
+        ./program </dev/null >out ||
         { cat -n "$f"; echo "FAIL $f"; exit 1; } ;;
     *.lua)
       if [ -z "$luajit" ]; then left=$((left + 1)); continue; fi

@@ -14,6 +14,7 @@ usage: tests/run.sh [options] [NAME...]
   --list          list the tests, run none
   --build=DIR     build folder (default: build)
   --streams=DIR   recorded streams (default: ../shared/streams)
+  --workloads=DIR programs behind them (default: ../shared/workloads)
   --jobs=N        parallel jobs (default: number of processors)
   --no-install    install nothing; fail if a package is missing
   --no-luajit     leave out what needs the patched LuaJIT (is reported)
@@ -24,6 +25,7 @@ END
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$top/build
 streams=$top/../shared/streams
+workloads=$top/../shared/workloads
 jobs=$(nproc)
 full=OFF luajit=ON list='' names=() select=()
 for arg; do
@@ -33,6 +35,7 @@ for arg; do
     --list) list=1 ;;
     --build=*) build=${arg#*=} ;;
     --streams=*) streams=${arg#*=} ;;
+    --workloads=*) workloads=${arg#*=} ;;
     --jobs=*) jobs=${arg#*=} ;;
     --no-install) export LJM_NO_INSTALL=1 ;;
     --no-luajit) luajit=OFF ;;
@@ -43,7 +46,7 @@ for arg; do
 done
 
 step() { printf '== %s (%s)\n' "$1" "$(date +%T)"; }
-loud() { printf '\n!!! %s\n' "$@"; }
+loud() { printf '\n'; printf '!!! %s\n' "$@"; }
 
 step "packages"
 sections=(base)
@@ -51,7 +54,8 @@ sections=(base)
 [ $luajit = OFF ] || sections+=(luajit)
 bash "$top/tests/packages.sh" "${sections[@]}"
 
-config=(-S "$top" -B "$build" "-DLJM_STREAMS=$streams" "-DLJM_FULL=$full"
+config=(-S "$top" -B "$build" "-DLJM_STREAMS=$streams"
+        "-DLJM_WORKLOADS=$workloads" "-DLJM_FULL=$full"
         "-DLJM_WERROR=${LJM_WERROR:-OFF}")
 if [ $luajit = ON ]; then
   step "LuaJIT, patched"
@@ -83,9 +87,13 @@ ctest --no-tests=error --output-on-failure --timeout 900 -j "$jobs" \
 
 # What did not run is said last but one, the verdict last.
 skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
-if [ ! -d "$streams" ]; then
-  loud "NO STREAMS: $streams is absent." \
-       "Tests not run for that: $skipped. Give the folder with --streams=DIR."
+absent=()
+for folder in "$streams" "$workloads"; do
+  [ -d "$folder" ] || absent+=("$folder")
+done
+if [ ${#absent[@]} -gt 0 ]; then
+  loud "ABSENT: ${absent[*]}" "Tests not run for that: $skipped." \
+       "--streams=DIR and --workloads=DIR say where these folders are."
 elif [ "$skipped" != 0 ]; then
   loud "NOT RUN: $skipped tests skipped themselves, see above."
   status=1
