@@ -854,9 +854,15 @@ LJM_API void ljm_resolver_free(ljm_resolver *r);
 
 struct lua_State;
 
-/* All-zero means the defaults. */
+/* All-zero means the defaults. What only format 4 has is LJM_E_ARG with 3. */
 typedef struct ljm_options {
-  uint32_t format;           /* Stream format: 3, or 0: the newest. */
+  uint32_t format;  /* Stream format: 3 or 4; 0: 4. */
+  uint32_t depth;   /* Most frames of a call stack, the newest ones; 0: 64;
+                    ** 1: the allocating line alone. At most 4096. */
+  uint64_t sample;  /* Mean bytes between samples; 0: every event. */
+  uint64_t seed;    /* Of the samples' random distances; 0: any. */
+  int no_live;      /* Not 0: do not tell at the end what the objects still
+                    ** held are, which takes a walk over the heap. */
   ljm_encoder_options encoder; /* Its allocator is the recorder's, too. */
 } ljm_options;
 
@@ -909,6 +915,11 @@ LJM_API int ljm_recorder_running(struct lua_State *L);
 /* Hands all pending bytes to the sink. LJM_OK, LJM_E_NOTRUNNING,
 ** LJM_E_RUNNING: called from the sink; the stream's first failure. */
 LJM_API ljm_status ljm_recorder_flush(struct lua_State *L);
+
+/* Marks a point of the timeline (format 4; nothing is written with 3) with a
+** text of the program's, `size` bytes. Statuses as for a flush. */
+LJM_API ljm_status ljm_recorder_mark(struct lua_State *L, const char *label,
+                                     size_t size);
 
 #endif /* LJMEMPROF_H */
 
@@ -5437,9 +5448,15 @@ LJM_API void ljm_resolver_free(ljm_resolver *r)
 
 #ifdef LJM_LUAJIT
 
+#include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 
+#include "luajit.h"
 #include "lj_obj.h"
+#include "lj_buf.h"
+#include "lj_ctype.h"
+#include "lj_cdata.h"
 #include "lj_frame.h"
 #include "lj_debug.h"
 #include "lj_state.h"
@@ -5547,12 +5564,103 @@ static uint32_t ljmi_sites_sunk(const MemprofSites *s, IRRef ref)
 
 #endif
 
-/* Recorder of a VM. */
+#if LJ_HASJIT
 
-/* Kinds of what a stream has defined so far. */
-enum { LJMI_DEF_PROTO, LJMI_DEF_CFUNC, LJMI_DEF_TRACE };
+/* Node of the code that returns to `ra`, or 0. */
+static uint32_t ljmi_sites_node(const GCtrace *T, uintptr_t ra)
+{
+  const MemprofSites *s = T->memprof;
+  uint32_t ofs = (uint32_t)(ra - (uintptr_t)T->mcode);
+  uint32_t lo = 0, hi = s ? s->nrange : 0;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (s->range[mid].end < ofs) lo = mid + 1; else hi = mid;
+  }
+  return s && lo < s->nrange && s->range[lo].start < ofs ?
+    s->range[lo].node : 0;
+}
 
-/* Set of 64 bit keys, not 0. Open addressing, at most three quarters full. */
+/* Does the machine code of the trace return to `ra`? */
+static int ljmi_trace_holds(const GCtrace *T, uintptr_t ra)
+{
+  return ra - (uintptr_t)T->mcode - 1 < T->szmcode;
+}
+
+#if LJ_TARGET_X86ORX64
+
+/* The running trace, or NULL. */
+static GCtrace *ljmi_trace_now(global_State *g)
+{
+  jit_State *J = G2J(g);
+  int32_t t = g->vmstate;
+  return t > 0 && (MSize)t < J->sizetrace ? traceref(J, t) : NULL;
+}
+
+/* Where the machine code of `T` goes on after the call underway, or 0. The
+** address is at a fixed place below the C frame. */
+static uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
+{
+  const char *cf = (const char *)cframe_raw(L->cframe);
+  uintptr_t ra;
+  if (!cf) return 0;
+  memcpy(&ra, cf - (CFRAME_SIZE_JIT - CFRAME_SIZE) - T->spadjust - sizeof(ra),
+         sizeof(ra));
+  return ljmi_trace_holds(T, ra) ? ra : 0;
+}
+
+#else
+
+/* Frame records looked at for one of JIT code. */
+#define LJMI_RECORDS 16
+
+/* Where machine code goes on after the call underway, or 0: the first return
+** address within the JIT's memory. Needs frame records. */
+static uintptr_t ljmi_trace_find(global_State *g, GCtrace **res)
+{
+#if LJ_TARGET_ARM64 && defined(__GNUC__)
+  jit_State *J = G2J(g);
+  lua_State *L = gco2th(gcref(g->cur_L));
+  const uintptr_t *fp = (const uintptr_t *)__builtin_frame_address(0);
+  const uintptr_t *top = (const uintptr_t *)cframe_raw(L->cframe);
+  int n;
+  for (n = 0; n < LJMI_RECORDS && fp && fp < top; n++) {
+    uintptr_t ra = fp[1];
+    TraceNo t;
+    const uintptr_t *up = (const uintptr_t *)fp[0];
+    for (t = 1; ra && t < J->sizetrace; t++) {
+      GCtrace *T = traceref(J, t);
+      if (T && ljmi_trace_holds(T, ra)) { *res = T; return ra; }
+    }
+    if (up <= fp) break;
+    fp = up;
+  }
+#else
+  UNUSED(g);
+#endif
+  *res = NULL;
+  return 0;
+}
+
+static GCtrace *ljmi_trace_now(global_State *g)
+{
+  GCtrace *T;
+  if (g->vmstate != 0 || !tvref(g->jit_base) || !gcref(g->cur_L)) return NULL;
+  (void)ljmi_trace_find(g, &T);
+  return T;
+}
+
+static uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
+{
+  GCtrace *found;
+  uintptr_t ra = ljmi_trace_find(G(L), &found);
+  return found == T ? ra : 0;
+}
+
+#endif
+#endif
+
+/* Set of 64 bit keys, neither 0 nor the highest. Open addressing, at most
+** three quarters full. */
 typedef struct ljmi_set {
   uint64_t *key;
   size_t size;  /* Power of two, or 0. */
@@ -5608,41 +5716,69 @@ static int ljmi_set_grow(ljmi_set *s, ljm_memory *m)
   return 1;
 }
 
-/* Adds a key that is not there. Out of memory it stays out, which costs no
-** more than a second definition. */
-static void ljmi_set_add(ljmi_set *s, ljm_memory *m, uint64_t key)
+/* Adds a key that is not there. 0: no memory. */
+static int ljmi_set_add(ljmi_set *s, ljm_memory *m, uint64_t key)
 {
-  if (s->used >= s->size - s->size / 4 && !ljmi_set_grow(s, m)) return;
+  if (s->used >= s->size - s->size / 4 && !ljmi_set_grow(s, m)) return 0;
   s->key[ljmi_set_slot(s, key)] = key;
   s->used++;
+  return 1;
 }
 
-/* Where an event comes from, whatever the format. */
-typedef struct ljmi_loc {
-  ljm_source source;
-  GCproto *pt;       /* Lua code: its prototype and bytecode. */
-  BCPos pos;
-  lua_CFunction cf;  /* C function. */
-  TraceNo traceno;   /* JIT code: its number. */
-} ljmi_loc;
+/* Recorder of a VM. */
 
-#define LJMI_CACHE 512
+#define LJMI_CACHE 512 /* Entries of each cache, a power of two. */
 
+/* Format 3: a bytecode's place. */
 typedef struct ljmi_pcslot {
   const BCIns *pc;
   GCproto *pt;
   ljmi_place place;
 } ljmi_pcslot;
 
+/* Format 3: place of a C function or a trace. */
 typedef struct ljmi_keyslot {
-  uint64_t key;
+  uintptr_t key;
   ljmi_place place;
 } ljmi_keyslot;
 
+/* Format 4: the frame of a bytecode (pt set) or C function. */
+typedef struct ljmi_frameslot {
+  uintptr_t key;
+  GCproto *pt;
+  uint32_t frame;
+} ljmi_frameslot;
+
+/* Format 4: the site of a bytecode (pt set), a C function, or a return
+** address of JIT code, called from a stack. */
+typedef struct ljmi_siteslot {
+  uintptr_t key;
+  GCproto *pt;
+  uint32_t stack;
+  uint32_t state;
+  uint32_t site;
+} ljmi_siteslot;
+
+/* A frame of the last stack walked, below the function that allocated. */
+typedef struct ljmi_level {
+  lua_State *L;
+  cTValue *f;
+  ptrdiff_t link;   /* What the frame slot links to. */
+  GCfunc *fn;       /* NULL: where a coroutine was resumed. */
+  uintptr_t key;    /* PC, or the address of a C function. */
+  uint32_t stack;   /* From the bottom up to here. */
+} ljmi_level;
+
+#define LJMI_DEPTH 64
+#define LJMI_DEPTH_MAX 4096
+#define LJMI_FILTER 4096
+/* Stack nodes kept for what is told without its callers. */
+#define LJMI_STACKS_SPARE 65536
+
 struct ljmi_slot;
 
-/* Recorder of a VM. Lives from the first start until the VM is closed: C
-** modules may keep the allocator they were given. */
+/* Lives from the first start until the VM is closed: C modules may keep the
+** allocator they were given. */
 typedef struct ljm_vm {
   global_State *g;
   MemprofState *mp;
@@ -5651,21 +5787,46 @@ typedef struct ljm_vm {
   lua_Alloc hook;    /* What stands in its place. */
   void *(*foreign)(struct ljm_vm *vm, lua_Alloc f, void *ud, void *p,
                    size_t osz, size_t nsz);
+  uint32_t format;
   int running;
   int replaced;      /* The host has set another allocator. */
+  int written;       /* Bytes went to the sink: time for a mark. */
   long pid;
   pthread_t thread;  /* That started it or was the last to write. */
   ljm_memory mem;
   ljm_sink sink;     /* The user's. */
   ljm_file file;
+  ljm_buffer *b;     /* Of the encoder in use. */
   ljm_encoder enc;
+  ljm_encoder4 enc4;
+  ljm_resolver res;
+  uint32_t *modules; /* Ids in the stream by the resolver's. */
+  size_t module_cap;
   ljm_result result;
   struct ljmi_slot *slot;
   struct ljm_vm *next, *prev;  /* Running recorders. */
+  /* Format 3. */
   ljmi_set protos, cfuncs, traces;
   ljmi_place internal;
   ljmi_pcslot pcs[LJMI_CACHE];
-  ljmi_keyslot keys[LJMI_CACHE];  /* C functions and traces. */
+  ljmi_keyslot keys[LJMI_CACHE];
+  /* Format 4. */
+  uint32_t depth;
+  size_t max_stacks;
+  uint32_t vm_site[16];    /* Of the VM itself, by state. */
+  uint32_t cut, limited;   /* Stacks of one frame: what is missing. */
+  ljmi_frameslot frames[LJMI_CACHE];
+  ljmi_siteslot sites[LJMI_CACHE * 2];
+  ljmi_level *levels;      /* Bottom first. */
+  ljmi_level *fresh;       /* Top first, of the walk underway. */
+  uint32_t level_count, level_cap;
+  uint32_t level_root;     /* Stack that the lowest level stands on. */
+  int no_live;
+  /* Samples. */
+  double mean, until;      /* Bytes; until the next sample. */
+  uint64_t random;
+  ljmi_set sampled;        /* Blocks. */
+  uint8_t filter[LJMI_FILTER];  /* How many of them there are by hash. */
 } ljm_vm;
 
 /* Where an allocation comes from. */
@@ -5682,58 +5843,96 @@ static lua_State *ljmi_vm_thread(const ljm_vm *vm, lua_State *L)
   return (uintptr_t)L->cframe <= (uintptr_t)cur->cframe ? L : cur;
 }
 
-/* By the Lua stack: the function on top, fast functions left out. */
-static void ljmi_vm_walk(const ljm_vm *vm, lua_State *L, ljmi_loc *loc,
-                         ljmi_frames *it)
+/* Goes to the function on top that is no fast function. NULL: none. */
+static GCfunc *ljmi_vm_leaf(ljmi_frames *it, lua_State *L)
 {
-  L = ljmi_vm_thread(vm, L);
-  loc->source = LJM_SOURCE_INTERNAL;
-  if (!L) return;
   for (ljmi_frames_first(it, L); it->f > it->bot; ljmi_frames_next(it)) {
     GCfunc *fn = ljmi_frames_func(it);
-    if (!fn || isffunc(fn)) continue;
-    if (isluafunc(fn)) {
-      loc->source = LJM_SOURCE_LUA;
-      loc->pt = funcproto(fn);
-    } else {
-      loc->source = LJM_SOURCE_C;
-      loc->cf = fn->c.f;
-    }
-    return;
+    if (fn && !isffunc(fn)) return fn;
   }
+  return NULL;
 }
 
-#if LJ_HASJIT
-/* The running trace, or NULL. */
-static GCtrace *ljmi_vm_trace(const ljm_vm *vm)
-{
-  jit_State *J = G2J(vm->g);
-  int32_t t = vm->g->vmstate;
-  return t > 0 && (MSize)t < J->sizetrace ? traceref(J, t) : NULL;
-}
-
-/* Does the trace recorder itself run, rather than what it records? */
-static int ljmi_vm_own(const ljm_vm *vm)
-{
-  return vm->mp->own && !(vm->g->hookmask & HOOK_VMEVENT);
-}
-#endif
-
-/* Is this an event of the VM itself? */
+/* Is it the VM itself that allocates, rather than the program? */
 static int ljmi_vm_internal(const ljm_vm *vm)
 {
   switch (~vm->g->vmstate) {
-  case LJ_VMST_INTERP: case LJ_VMST_C:
+  case LJ_VMST_INTERP: case LJ_VMST_C: case LJ_VMST_RECORD:
 #if LJ_HASJIT
-    return ljmi_vm_own(vm);
-  case LJ_VMST_RECORD:
-    return ljmi_vm_own(vm);
+    /* The trace recorder, but not what it calls handlers for. */
+    return vm->mp->own && !(vm->g->hookmask & HOOK_VMEVENT);
 #else
     return 0;
 #endif
   default:
     return 1;
   }
+}
+
+static GCproto *ljmi_trace_start(const GCtrace *T, BCLine *line)
+{
+  GCproto *pt = &gcref(T->startpt)->pt;
+  *line = lj_debug_line(pt, proto_bcpos(pt, mref(T->startpc, const BCIns)));
+  return pt;
+}
+
+/* C functions. */
+
+/* Libraries came or went: nothing known of C functions holds. */
+static void ljmi_vm_forget(ljm_vm *vm)
+{
+  ljmi_set_free(&vm->cfuncs, &vm->mem);
+  memset(vm->keys, 0, sizeof(vm->keys));
+  memset(vm->frames, 0, sizeof(vm->frames));
+  memset(vm->sites, 0, sizeof(vm->sites));
+  vm->level_count = 0;
+}
+
+/* Look at the loader's list if it has changed. */
+static inline void ljmi_vm_fresh(ljm_vm *vm)
+{
+  if (LJMI_UNLIKELY(ljm_resolver_check(&vm->res))) {
+    (void)ljm_resolver_refresh(&vm->res);
+    ljmi_vm_forget(vm);
+  }
+}
+
+/* Id in the stream of one of the resolver's modules. */
+static uint32_t ljmi_vm_module(ljm_vm *vm, const ljm_loaded_module *m)
+{
+  ljm_module def;
+  while (m->id >= vm->module_cap) {
+    size_t cap = vm->module_cap ? vm->module_cap * 2 : 64;
+    uint32_t *p = (uint32_t *)ljmi_grow_array(&vm->mem, vm->modules,
+                                              vm->module_cap, cap,
+                                              sizeof(uint32_t));
+    if (!p) return 0;
+    memset(p + vm->module_cap, 0, (cap - vm->module_cap) * sizeof(uint32_t));
+    vm->modules = p;
+    vm->module_cap = cap;
+  }
+  if (vm->modules[m->id]) return vm->modules[m->id];
+  def.path = ljm_encoder4_string(&vm->enc4, m->path, strlen(m->path));
+  def.build_id = m->build_id.data;
+  def.build_id_size = m->build_id.size;
+  def.base = m->base;
+  def.size = m->size;
+  def.bias = m->bias;
+  return vm->modules[m->id] = ljm_encoder4_module(&vm->enc4, &def);
+}
+
+/* The resolver tells of a module that came or went. */
+static void ljmi_vm_onmodule(void *user, const ljm_loaded_module *m)
+{
+  ljm_vm *vm = (ljm_vm *)user;
+  uint32_t id;
+  if (vm->format != 4) return;
+  id = ljmi_vm_module(vm, m);
+  if (!id || !vm->running) return;
+  if (m->loaded)
+    (void)ljm_encoder4_loaded(&vm->enc4, id);
+  else
+    (void)ljm_encoder4_unloaded(&vm->enc4, id);
 }
 
 /* Format 3. */
@@ -5745,7 +5944,7 @@ static void ljmi_vm3_proto(ljm_vm *vm, GCproto *pt)
   if (ljmi_set_has(&vm->protos, key)) return;
   if (ljm_encoder_proto(&vm->enc, key, strdata(name), name->len,
                         (uint64_t)(int64_t)pt->firstline) == LJM_OK)
-    ljmi_set_add(&vm->protos, &vm->mem, key);
+    (void)ljmi_set_add(&vm->protos, &vm->mem, key);
 }
 
 static LJMI_NOINLINE const ljmi_place *ljmi_vm3_lua(ljm_vm *vm,
@@ -5766,7 +5965,8 @@ static LJMI_NOINLINE const ljmi_place *ljmi_vm3_lua(ljm_vm *vm,
   return &c->place;
 }
 
-static void ljmi_vm3_key(ljmi_keyslot *c, ljm_source source, uint64_t key)
+static const ljmi_place *ljmi_vm3_key(ljmi_keyslot *c, ljm_source source,
+                                      uintptr_t key)
 {
   ljm_where w;
   w.source = source;
@@ -5774,14 +5974,59 @@ static void ljmi_vm3_key(ljmi_keyslot *c, ljm_source source, uint64_t key)
   w.line = 0;
   ljmi_place_set(&c->place, &w);
   c->key = key;
+  return &c->place;
+}
+
+/* Writes the function's name, or else its module's and an offset. */
+static void ljmi_vm3_cname(ljm_vm *vm, uintptr_t addr)
+{
+  char name[256];
+  ljm_location at;
+  const char *base;
+  int n;
+  if (ljm_resolver_lookup(&vm->res, addr, &at) != LJM_OK || !at.module) return;
+  if (at.symbol.name && at.symbol_addr == addr) {
+    (void)ljm_encoder_csym(&vm->enc, addr, at.symbol.name,
+                           at.symbol.name_size);
+    return;
+  }
+  base = at.symbol.name ? at.symbol.name : strrchr(at.module->path, '/');
+  base = !base ? at.module->path : *base == '/' ? base + 1 : base;
+  n = snprintf(name, sizeof(name), "%.200s+0x%llx", base,
+               (unsigned long long)at.offset);
+  if (n > 0) (void)ljm_encoder_csym(&vm->enc, addr, name, (size_t)n);
 }
 
 static LJMI_NOINLINE const ljmi_place *ljmi_vm3_cfunc(ljm_vm *vm,
                                                       ljmi_keyslot *c,
-                                                      lua_CFunction f)
+                                                      uintptr_t addr)
 {
-  ljmi_vm3_key(c, LJM_SOURCE_C, (uint64_t)(uintptr_t)f);
-  return &c->place;
+  if (!ljmi_set_has(&vm->cfuncs, addr)) {
+    ljmi_vm3_cname(vm, addr);
+    (void)ljmi_set_add(&vm->cfuncs, &vm->mem, addr);
+  }
+  return ljmi_vm3_key(c, LJM_SOURCE_C, addr);
+}
+
+static const ljmi_place *ljmi_vm3_walk(ljm_vm *vm, lua_State *L)
+{
+  ljmi_frames it;
+  GCfunc *fn;
+  L = ljmi_vm_thread(vm, L);
+  fn = L ? ljmi_vm_leaf(&it, L) : NULL;
+  if (!fn) return &vm->internal;
+  if (isluafunc(fn)) {
+    GCproto *pt = funcproto(fn);
+    ljmi_pcslot *c = &vm->pcs[((uintptr_t)it.pc >> 2) % LJMI_CACHE];
+    if (LJMI_LIKELY(c->pc == it.pc && c->pt == pt)) return &c->place;
+    return ljmi_vm3_lua(vm, c, &it, pt);
+  } else {
+    uintptr_t key = (uintptr_t)fn->c.f;
+    ljmi_keyslot *c = &vm->keys[(key >> 4) % LJMI_CACHE];
+    ljmi_vm_fresh(vm);
+    if (LJMI_LIKELY(c->key == key)) return &c->place;
+    return ljmi_vm3_cfunc(vm, c, key);
+  }
 }
 
 #if LJ_HASJIT
@@ -5789,42 +6034,23 @@ static LJMI_NOINLINE const ljmi_place *ljmi_vm3_trace(ljm_vm *vm,
                                                       ljmi_keyslot *c,
                                                       GCtrace *T)
 {
-  GCproto *pt = &gcref(T->startpt)->pt;
-  BCPos pos = proto_bcpos(pt, mref(T->startpc, const BCIns));
   if (!ljmi_set_has(&vm->traces, T->traceno)) {
+    BCLine line;
+    GCproto *pt = ljmi_trace_start(T, &line);
     ljmi_vm3_proto(vm, pt);
     if (ljm_encoder_trace(&vm->enc, T->traceno, (uint64_t)(uintptr_t)pt,
-                          (uint64_t)lj_debug_line(pt, pos)) == LJM_OK)
-      ljmi_set_add(&vm->traces, &vm->mem, T->traceno);
+                          (uint64_t)line) == LJM_OK)
+      (void)ljmi_set_add(&vm->traces, &vm->mem, T->traceno);
   }
-  ljmi_vm3_key(c, LJM_SOURCE_TRACE, T->traceno);
-  return &c->place;
+  return ljmi_vm3_key(c, LJM_SOURCE_TRACE, T->traceno);
 }
 #endif
-
-static const ljmi_place *ljmi_vm3_walk(ljm_vm *vm, lua_State *L)
-{
-  ljmi_loc loc;
-  ljmi_frames it;
-  ljmi_vm_walk(vm, L, &loc, &it);
-  if (loc.source == LJM_SOURCE_LUA) {
-    ljmi_pcslot *c = &vm->pcs[((uintptr_t)it.pc >> 2) % LJMI_CACHE];
-    if (LJMI_LIKELY(c->pc == it.pc && c->pt == loc.pt)) return &c->place;
-    return ljmi_vm3_lua(vm, c, &it, loc.pt);
-  } else if (loc.source == LJM_SOURCE_C) {
-    uintptr_t key = (uintptr_t)loc.cf;
-    ljmi_keyslot *c = &vm->keys[(key >> 4) % LJMI_CACHE];
-    if (LJMI_LIKELY(c->key == key)) return &c->place;
-    return ljmi_vm3_cfunc(vm, c, loc.cf);
-  }
-  return &vm->internal;
-}
 
 /* The location of an event, defined in the stream if it is new. */
 static inline const ljmi_place *ljmi_vm3_place(ljm_vm *vm, lua_State *L)
 {
 #if LJ_HASJIT
-  GCtrace *T = ljmi_vm_trace(vm);
+  GCtrace *T = ljmi_trace_now(vm->g);
   if (T) {
     ljmi_keyslot *c = &vm->keys[T->traceno % LJMI_CACHE];
     if (LJMI_LIKELY(c->key == T->traceno)) return &c->place;
@@ -5870,6 +6096,673 @@ static void *ljmi_vm3_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
   void *q = f(ud, p, osz, nsz);
   ljmi_vm3_event(vm, w, p, osz, q, nsz);
   return q;
+}
+
+/* Format 4: frames. */
+
+static ljmi_frameslot *ljmi_vm4_slot(ljm_vm *vm, uintptr_t key)
+{
+  return &vm->frames[(key >> 2 ^ key >> 11) % LJMI_CACHE];
+}
+
+static uint32_t ljmi_vm4_function(ljm_vm *vm, GCproto *pt)
+{
+  GCstr *name = proto_chunkname(pt);
+  uint32_t chunk = ljm_encoder4_string(&vm->enc4, strdata(name), name->len);
+  return ljm_encoder4_function(&vm->enc4, chunk,
+                               (uint64_t)(int64_t)pt->firstline,
+                               (uint64_t)((int64_t)pt->firstline +
+                                          (int64_t)pt->numline));
+}
+
+/* Frame of a bytecode. */
+static uint32_t ljmi_vm4_line(ljm_vm *vm, GCproto *pt, BCPos pos)
+{
+  return ljm_encoder4_frame_lua(&vm->enc4, ljmi_vm4_function(vm, pt),
+                                (uint64_t)lj_debug_line(pt, pos));
+}
+
+/* Frame of a bytecode by the PC after it. 0: the PC is stale. */
+static uint32_t ljmi_vm4_pcframe(ljm_vm *vm, const ljmi_frames *it,
+                                 GCproto *pt)
+{
+  uintptr_t key = (uintptr_t)it->pc;
+  ljmi_frameslot *c = ljmi_vm4_slot(vm, key);
+  BCPos pos;
+  if (LJMI_LIKELY(c->key == key && c->pt == pt)) return c->frame;
+  if (!ljmi_frames_pos(it, pt, &pos)) return 0;
+  c->key = key;
+  c->pt = pt;
+  return c->frame = ljmi_vm4_line(vm, pt, pos);
+}
+
+static uint32_t ljmi_vm4_cframe(ljm_vm *vm, uintptr_t addr)
+{
+  ljmi_frameslot *c = ljmi_vm4_slot(vm, addr);
+  ljm_location at;
+  uint32_t module = 0, sym = 0;
+  if (LJMI_LIKELY(c->key == addr && !c->pt)) return c->frame;
+  if (ljm_resolver_lookup(&vm->res, addr, &at) == LJM_OK && at.module) {
+    module = ljmi_vm_module(vm, at.module);
+    if (at.symbol.name)
+      sym = ljm_encoder4_csym(&vm->enc4, module, at.symbol_addr,
+                              at.symbol.size,
+                              ljm_encoder4_string(&vm->enc4, at.symbol.name,
+                                                  at.symbol.name_size));
+  }
+  c->key = addr;
+  c->pt = NULL;
+  return c->frame = ljm_encoder4_frame_c(&vm->enc4, addr, sym, module);
+}
+
+static uint32_t ljmi_vm4_gap(ljm_vm *vm, ljm_gap gap)
+{
+  return ljm_encoder4_frame_gap(&vm->enc4, gap);
+}
+
+static inline uint32_t ljmi_vm4_push(ljm_vm *vm, uint32_t stack,
+                                     uint32_t frame)
+{
+  return frame ? ljmi_encoder4_stack(&vm->enc4, stack, frame) : stack;
+}
+
+/* Format 4: call stacks. A walk goes down from the top. Frames that are as
+** in the last walk, from the bottom up, need no look-up. */
+
+/* Whoever resumed the coroutine that the bottom was reached of goes on. */
+static int ljmi_vm4_resumer(ljmi_frames *it)
+{
+#if LJ_TARGET_X86ORX64 || LJ_TARGET_ARM64
+  const char *cf = (const char *)it->cf;
+  uintptr_t ra;
+  lua_State *L;
+  if (!cf || cframe_prev(cf)) return 0;
+  memcpy(&ra, cf + CFRAME_SIZE - sizeof(ra), sizeof(ra));
+  if (ra - (uintptr_t)lj_ff_coroutine_resume >=
+      (uintptr_t)lj_ff_coroutine_yield - (uintptr_t)lj_ff_coroutine_resume)
+    return 0;
+  it->cf = (void *)(cf + CFRAME_SIZE);
+  L = cframe_L(it->cf);
+  it->L = L;
+  it->f = L->base - 1;
+  it->bot = tvref(L->stack) + LJ_FR2;
+  it->pc = NULL;
+  return 1;
+#else
+  UNUSED(it);
+  return 0;
+#endif
+}
+
+/* The frame as a level, its stack not known yet. */
+static void ljmi_vm4_level(ljmi_level *v, const ljmi_frames *it)
+{
+  GCfunc *fn = ljmi_frames_func(it);
+  v->L = it->L;
+  v->f = it->f;
+  v->link = frame_ftsz(it->f);
+  v->fn = fn;
+  if (!fn)
+    v->key = 0;
+  else if (isluafunc(fn))
+    v->key = (uintptr_t)it->pc;
+  else
+    v->key = isffunc(fn) ? 0 : (uintptr_t)fn->c.f;
+}
+
+static int ljmi_vm4_samelevel(const ljmi_level *a, const ljmi_level *b)
+{
+  return a->f == b->f && a->link == b->link && a->fn == b->fn &&
+         a->key == b->key && a->L == b->L;
+}
+
+/* The stack that ends with a level, on top of `stack`. */
+static uint32_t ljmi_vm4_raise(ljm_vm *vm, const ljmi_level *v,
+                               uint32_t stack)
+{
+  ljmi_frames it;
+  if (!v->fn)
+    return v->key ? ljmi_vm4_push(vm, stack, ljmi_vm4_gap(vm, LJM_GAP_RESUMED))
+                  : stack;
+  if (v->key == 0) return stack;
+  if (!isluafunc(v->fn)) {
+    ljmi_vm_fresh(vm);
+    return ljmi_vm4_push(vm, stack, ljmi_vm4_cframe(vm, v->key));
+  }
+  it.L = v->L;
+  it.pc = (const BCIns *)v->key;
+  return ljmi_vm4_push(vm, stack, ljmi_vm4_pcframe(vm, &it,
+                                                   funcproto(v->fn)));
+}
+
+/* Does a frame count for the depth? */
+static int ljmi_vm4_counts(const ljmi_level *v)
+{
+  return v->key != 0;
+}
+
+/* Collects the frames below `it` into vm->fresh. *same gets how many of them,
+** the lowest ones, are as in vm->levels; *root what they stand on. */
+static uint32_t ljmi_vm4_collect(ljm_vm *vm, ljmi_frames *it, uint32_t *same,
+                                 uint32_t *root)
+{
+  uint32_t n = 0, depth = 1, i = vm->level_count, run = 0, top = 0;
+  *root = 0;
+  for (;;) {
+    ljmi_level *v = &vm->fresh[n];
+    ljmi_frames_next(it);
+    if (depth == vm->depth || n == vm->level_cap) {
+      if (it->f > it->bot) *root = vm->cut;
+      break;
+    }
+    if (it->f > it->bot) {
+      ljmi_vm4_level(v, it);
+    } else if (ljmi_vm4_resumer(it)) {
+      v->L = it->L;
+      v->f = it->f;
+      v->link = 0;
+      v->fn = NULL;
+      v->key = 1;
+    } else {
+      break;
+    }
+    depth += ljmi_vm4_counts(v);
+    while (i > 0 && vm->levels[i - 1].f > v->f &&
+           vm->levels[i - 1].L == v->L) i--;
+    if (i > 0 && ljmi_vm4_samelevel(&vm->levels[i - 1], v)) {
+      if (run == 0) top = i;
+      run++;
+      i--;
+    } else {
+      run = 0;
+    }
+    n++;
+  }
+  *same = i == 0 && run == top && *root == vm->level_root ? run : 0;
+  return n;
+}
+
+/* The stack of the frames below `it`. */
+static uint32_t ljmi_vm4_below(ljm_vm *vm, ljmi_frames *it)
+{
+  uint32_t same, root, stack, i;
+  uint32_t n = ljmi_vm4_collect(vm, it, &same, &root);
+  stack = same ? vm->levels[same - 1].stack : root;
+  if (LJMI_LIKELY(same == n)) {
+    vm->level_count = n;
+    return stack;
+  }
+  if (vm->enc4.stacks.count >= vm->max_stacks) return vm->limited;
+  vm->level_count = n;
+  vm->level_root = root;
+  for (i = same; i < n; i++) {
+    ljmi_level *v = &vm->levels[i];
+    *v = vm->fresh[n - 1 - i];
+    v->stack = stack = ljmi_vm4_raise(vm, v, stack);
+  }
+  return stack;
+}
+
+/* Format 4: sites. */
+
+static ljmi_siteslot *ljmi_vm4_siteslot(ljm_vm *vm, uintptr_t key,
+                                        uint32_t stack)
+{
+  return &vm->sites[(key >> 2 ^ key >> 11 ^ stack * 0x9e37u) %
+                    (LJMI_CACHE * 2)];
+}
+
+static uint32_t ljmi_vm4_setsite(ljm_vm *vm, ljmi_siteslot *c, uintptr_t key,
+                                 GCproto *pt, uint32_t stack, uint32_t state,
+                                 uint32_t leaf)
+{
+  c->key = key;
+  c->pt = pt;
+  c->stack = stack;
+  c->state = state;
+  c->site = ljm_encoder4_site(&vm->enc4, leaf, (ljm_state)state,
+                              LJM_OBJECT_UNKNOWN);
+  return c->site;
+}
+
+static int ljmi_vm4_known(const ljmi_siteslot *c, uintptr_t key, GCproto *pt,
+                          uint32_t stack, uint32_t state)
+{
+  return c->key == key && c->pt == pt && c->stack == stack &&
+         c->state == state;
+}
+
+/* A site of the VM itself. */
+static uint32_t ljmi_vm4_internal(ljm_vm *vm)
+{
+  ljm_state state;
+  switch (~vm->g->vmstate) {
+  case LJ_VMST_GC: state = LJM_STATE_GC; break;
+  case LJ_VMST_EXIT: state = LJM_STATE_EXIT; break;
+  case LJ_VMST_OPT: state = LJM_STATE_OPT; break;
+  case LJ_VMST_ASM: state = LJM_STATE_ASM; break;
+  case LJ_VMST_INTERP: case LJ_VMST_C: case LJ_VMST_RECORD:
+    state = LJM_STATE_RECORD; break;
+  default: state = LJM_STATE_START; break;
+  }
+  return vm->vm_site[state];
+}
+
+static uint32_t ljmi_vm4_walk(ljm_vm *vm, lua_State *L)
+{
+  uint32_t state = vm->g->hookmask & HOOK_GC ? LJM_STATE_FINALIZER
+                                             : LJM_STATE_INTERP;
+  ljmi_frames it, at;
+  ljmi_siteslot *c;
+  uintptr_t key;
+  GCproto *pt = NULL;
+  uint32_t below = 0, frame;
+  GCfunc *fn;
+  L = ljmi_vm_thread(vm, L);
+  fn = L ? ljmi_vm_leaf(&it, L) : NULL;
+  if (!fn) return vm->vm_site[LJM_STATE_HOST];
+  at = it;
+  if (isluafunc(fn)) {
+    pt = funcproto(fn);
+    key = (uintptr_t)it.pc;
+  } else {
+    key = (uintptr_t)fn->c.f;
+    if (state == LJM_STATE_INTERP) state = LJM_STATE_C;
+    ljmi_vm_fresh(vm);
+  }
+  if (vm->depth > 1) below = ljmi_vm4_below(vm, &it);
+  c = ljmi_vm4_siteslot(vm, key, below);
+  if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, state))) return c->site;
+  frame = pt ? ljmi_vm4_pcframe(vm, &at, pt) : ljmi_vm4_cframe(vm, key);
+  if (!frame) frame = ljmi_vm4_gap(vm, LJM_GAP_UNKNOWN);
+  return ljmi_vm4_setsite(vm, c, key, pt, below, state,
+                          ljmi_vm4_push(vm, below, frame));
+}
+
+#if LJ_HASJIT
+
+/* The stack of the frames below one where a trace started. */
+static uint32_t ljmi_vm4_belowtrace(ljm_vm *vm, lua_State *L, TValue *base)
+{
+  ljmi_frames it;
+  if (vm->depth <= 1) return 0;
+  ljmi_frames_first(&it, L);
+  it.f = base - 1;
+  ljmi_frames_cframe(&it);
+  return ljmi_vm4_below(vm, &it);
+}
+
+/* The stack of a node and the calls it is in, on top of `stack`. */
+static uint32_t ljmi_vm4_chain(ljm_vm *vm, const MemprofSites *s,
+                               uint32_t node, uint32_t stack)
+{
+  uint32_t chain[256], n = 0;
+  for (; node && n < 256; node = s->node[node].up) {
+    chain[n++] = node;
+    if (vm->depth <= 1) break;
+  }
+  while (n-- > 0)
+    stack = ljmi_vm4_push(vm, stack,
+                          ljmi_vm4_line(vm, s->node[chain[n]].pt,
+                                        s->node[chain[n]].pos));
+  return stack;
+}
+
+static uint32_t ljmi_vm4_traceframe(ljm_vm *vm, const GCtrace *T)
+{
+  BCLine line;
+  GCproto *pt = ljmi_trace_start(T, &line);
+  uint32_t f = ljm_encoder4_frame_lua(&vm->enc4, ljmi_vm4_function(vm, pt),
+                                      (uint64_t)line);
+  return ljm_encoder4_frame_jit(&vm->enc4, T->traceno,
+                                ljm_encoder4_trace(&vm->enc4, T->traceno, f));
+}
+
+/* By the return address into the machine code. */
+static uint32_t ljmi_vm4_trace(ljm_vm *vm, lua_State *L, GCtrace *T)
+{
+  ljmi_siteslot *c;
+  uintptr_t ra;
+  uint32_t below, node, leaf;
+  L = ljmi_vm_thread(vm, L);
+  if (!L) return vm->vm_site[LJM_STATE_JIT];
+  ra = ljmi_trace_ra(T, L);
+  below = ljmi_vm4_belowtrace(vm, L, tvref(vm->g->jit_base));
+  if (!ra) ra = (uintptr_t)T;
+  c = ljmi_vm4_siteslot(vm, ra, below);
+  if (LJMI_LIKELY(ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT)))
+    return c->site;
+  node = ra == (uintptr_t)T ? 0 : ljmi_sites_node(T, ra);
+  if (node)
+    leaf = ljmi_vm4_chain(vm, T->memprof, node, below);
+  else
+    leaf = ljmi_vm4_push(vm, below, ljmi_vm4_traceframe(vm, T));
+  return ljmi_vm4_setsite(vm, c, ra, NULL, below, LJM_STATE_JIT, leaf);
+}
+
+/* An object whose creation was put off until the trace was left. */
+static uint32_t ljmi_vm4_exit(ljm_vm *vm)
+{
+  jit_State *J = G2J(vm->g);
+  GCtrace *T = traceref(J, J->parent);
+  uint32_t below = ljmi_vm4_belowtrace(vm, J->L, vm->mp->exitbase);
+  return ljm_encoder4_site(&vm->enc4,
+                           ljmi_vm4_chain(vm, T->memprof, vm->mp->exitnode,
+                                          below),
+                           LJM_STATE_EXIT, LJM_OBJECT_UNKNOWN);
+}
+
+#endif
+
+/* The site of an event, defined in the stream if it is new. */
+static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
+{
+#if LJ_HASJIT
+  GCtrace *T;
+  if (vm->g->vmstate == ~LJ_VMST_GC) return vm->vm_site[LJM_STATE_GC];
+  T = ljmi_trace_now(vm->g);
+  if (T) return ljmi_vm4_trace(vm, L, T);
+  if (LJMI_UNLIKELY(vm->mp->exitnode != 0) &&
+      vm->g->vmstate == ~LJ_VMST_EXIT)
+    return ljmi_vm4_exit(vm);
+#endif
+  if (ljmi_vm_internal(vm)) return ljmi_vm4_internal(vm);
+  return ljmi_vm4_walk(vm, L);
+}
+
+/* Format 4: events and marks. */
+
+/* Resident memory of the process in bytes, or 0. Keeps errno. */
+static uint64_t ljmi_rss(void)
+{
+  uint64_t pages = 0;
+#if defined(__linux__)
+  int keep = errno, fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  char text[128];
+  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+  if (n > 0) {
+    const char *s;
+    text[n] = 0;
+    s = strchr(text, ' ');
+    if (s) pages = strtoull(s, NULL, 10);
+  }
+  if (fd >= 0) (void)close(fd);
+  errno = keep;
+  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+#else
+  return pages;
+#endif
+}
+
+static ljm_status ljmi_vm4_mark(ljm_vm *vm, ljm_mark_reason reason,
+                                uint32_t label)
+{
+  ljm_mark mark;
+  mark.reason = reason;
+  mark.label = label;
+  mark.gc_total = vm->g->gc.total;
+  mark.gc_threshold = vm->g->gc.threshold;
+  mark.rss = ljmi_rss();
+  vm->written = 0;
+  return ljm_encoder4_mark(&vm->enc4, &mark);
+}
+
+static LJMI_NOINLINE void ljmi_vm4_failed(ljm_vm *vm, uint32_t site, void *p,
+                                          size_t osz, size_t nsz)
+{
+  if (p)
+    (void)ljm_encoder4_realloc_failed(&vm->enc4, site, (uintptr_t)p, osz, nsz);
+  else
+    (void)ljm_encoder4_alloc_failed(&vm->enc4, site, nsz);
+}
+
+static inline void ljmi_vm4_event(ljm_vm *vm, uint32_t site, void *p,
+                                  size_t osz, void *q, size_t nsz)
+{
+  uint64_t old = (uint64_t)(uintptr_t)p, addr = (uint64_t)(uintptr_t)q;
+  if (nsz == 0) {
+    if (p) (void)ljmi_encoder4_free(&vm->enc4, site, old, osz);
+  } else if (LJMI_UNLIKELY(!q)) {
+    ljmi_vm4_failed(vm, site, p, osz, nsz);
+  } else if (!p) {
+    (void)ljmi_encoder4_alloc(&vm->enc4, site, addr, nsz);
+  } else {
+    (void)ljmi_encoder4_moved(&vm->enc4, site, old, osz, addr, nsz);
+  }
+  if (LJMI_UNLIKELY(vm->written))
+    (void)ljmi_vm4_mark(vm, LJM_MARK_FLUSH, 0);
+}
+
+static void *ljmi_vm4_hook(void *ud, void *p, size_t osz, size_t nsz)
+{
+  ljm_vm *vm = (ljm_vm *)ud;
+  lua_State *L = vm->mp->L;
+  uint32_t site;
+  void *q;
+  vm->mp->L = NULL;
+  site = ljmi_vm4_site(vm, L);
+  q = vm->allocf(vm->allocd, p, osz, nsz);
+  ljmi_vm4_event(vm, site, p, osz, q, nsz);
+  return q;
+}
+
+static void *ljmi_vm4_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
+                              size_t osz, size_t nsz)
+{
+  uint32_t site = ljmi_vm4_site(vm, NULL);
+  void *q = f(ud, p, osz, nsz);
+  ljmi_vm4_event(vm, site, p, osz, q, nsz);
+  return q;
+}
+
+/* Samples: distances between them are exponential, in bytes. A call for n
+** bytes is one with the probability 1-exp(-n/mean) and stands for n over
+** that. */
+
+static double ljmi_vms_random(ljm_vm *vm)  /* (0,1] */
+{
+  uint64_t x = vm->random;
+  x ^= x >> 12;
+  x ^= x << 25;
+  x ^= x >> 27;
+  vm->random = x;
+  return (double)((x * UINT64_C(0x2545f4914f6cdd1d) >> 11) + 1) *
+         (1.0 / 9007199254740992.0);
+}
+
+static void ljmi_vms_next(ljm_vm *vm)
+{
+  vm->until = -log(ljmi_vms_random(vm)) * vm->mean;
+}
+
+static uint64_t ljmi_vms_weight(ljm_vm *vm, size_t size)
+{
+  double n = (double)size, w = n / -expm1(-n / vm->mean);
+  uint64_t r = (uint64_t)w;
+  return r + (ljmi_vms_random(vm) <= w - (double)r);
+}
+
+static uint8_t *ljmi_vms_filter(ljm_vm *vm, const void *p)
+{
+  uintptr_t a = (uintptr_t)p;
+  return &vm->filter[(a >> 4 ^ a >> 16) % LJMI_FILTER];
+}
+
+/* A block that was sampled and is none any more: 1. */
+static int ljmi_vms_drop(ljm_vm *vm, const void *p)
+{
+  uint8_t *f = ljmi_vms_filter(vm, p);
+  if (LJMI_LIKELY(*f == 0)) return 0;
+  if (!ljmi_set_has(&vm->sampled, (uintptr_t)p)) return 0;
+  ljmi_set_remove(&vm->sampled, (uintptr_t)p);
+  if (*f != 255) (*f)--;  /* It stays there once it has got there. */
+  return 1;
+}
+
+static void ljmi_vms_keep(ljm_vm *vm, const void *p)
+{
+  uint8_t *f = ljmi_vms_filter(vm, p);
+  if (ljmi_set_add(&vm->sampled, &vm->mem, (uintptr_t)p) && *f != 255) (*f)++;
+}
+
+/* What a call means for the samples. */
+static LJMI_NOINLINE void ljmi_vms_event(ljm_vm *vm, uint32_t site, int was,
+                                         int is, void *p, size_t osz, void *q,
+                                         size_t nsz)
+{
+  ljm_encoder4 *e = &vm->enc4;
+  uint64_t old = (uintptr_t)p, addr = (uintptr_t)q;
+  if (nsz && !q) {
+    ljmi_vm4_failed(vm, site, p, osz, nsz);
+    if (was) ljmi_vms_keep(vm, p);
+  } else {
+    uint64_t weight = is ? ljmi_vms_weight(vm, nsz) : 0;
+    if (is && was)
+      (void)ljm_encoder4_realloc_sample(e, site, old, osz, addr, nsz, weight);
+    else if (is)
+      (void)ljm_encoder4_alloc_sample(e, site, addr, nsz, weight);
+    else
+      (void)ljm_encoder4_dealloc(e, site, old, osz);
+    if (is) ljmi_vms_keep(vm, q);
+  }
+  if (vm->written) (void)ljmi_vm4_mark(vm, LJM_MARK_FLUSH, 0);
+}
+
+static inline void *ljmi_vms_call(ljm_vm *vm, lua_State *L, lua_Alloc f,
+                                  void *ud, void *p, size_t osz, size_t nsz)
+{
+  int was = p && ljmi_vms_drop(vm, p), is = 0;
+  uint32_t site;
+  void *q;
+  if (nsz && (vm->until -= (double)nsz) < 0) {
+    is = 1;
+    ljmi_vms_next(vm);
+  }
+  if (LJMI_LIKELY(!was && !is)) return f(ud, p, osz, nsz);
+  site = ljmi_vm4_site(vm, L);
+  q = f(ud, p, osz, nsz);
+  ljmi_vms_event(vm, site, was, is, p, osz, q, nsz);
+  return q;
+}
+
+static void *ljmi_vms_hook(void *ud, void *p, size_t osz, size_t nsz)
+{
+  ljm_vm *vm = (ljm_vm *)ud;
+  lua_State *L = vm->mp->L;
+  vm->mp->L = NULL;
+  return ljmi_vms_call(vm, L, vm->allocf, vm->allocd, p, osz, nsz);
+}
+
+static void *ljmi_vms_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
+                              size_t osz, size_t nsz)
+{
+  return ljmi_vms_call(vm, NULL, f, ud, p, osz, nsz);
+}
+
+/* Format 4: what the blocks still held are. */
+
+static void ljmi_live(ljm_vm *vm, ljm_object object, const void *p)
+{
+  if (p && (vm->mean == 0 || ljmi_set_has(&vm->sampled, (uintptr_t)p)))
+    (void)ljm_encoder4_live(&vm->enc4, object, (uintptr_t)p);
+}
+
+static void ljmi_live_table(ljm_vm *vm, const GCtab *t)
+{
+  ljmi_live(vm, LJM_OBJECT_TABLE, t);
+  if (t->asize > 0 && t->colo <= 0)
+    ljmi_live(vm, LJM_OBJECT_ARRAY, tvref(t->array));
+  if (t->hmask > 0) ljmi_live(vm, LJM_OBJECT_HASH, noderef(t->node));
+}
+
+static void ljmi_live_udata(ljm_vm *vm, const GCudata *ud)
+{
+  ljmi_live(vm, LJM_OBJECT_USERDATA, ud);
+#if LJ_HASBUFFER
+  if (ud->udtype == UDTYPE_BUFFER) {
+    const SBufExt *sbx = (const SBufExt *)uddata(ud);
+    if (!sbufiscow(sbx)) ljmi_live(vm, LJM_OBJECT_BUFFER, sbx->b);
+  }
+#endif
+}
+
+static void ljmi_live_object(ljm_vm *vm, GCobj *o)
+{
+  switch (o->gch.gct) {
+  case ~LJ_TSTR: ljmi_live(vm, LJM_OBJECT_STRING, o); break;
+  case ~LJ_TUPVAL: ljmi_live(vm, LJM_OBJECT_UPVALUE, o); break;
+  case ~LJ_TTHREAD:
+    if (gco2th(o) != mainthread(vm->g)) ljmi_live(vm, LJM_OBJECT_THREAD, o);
+    ljmi_live(vm, LJM_OBJECT_STACK, tvref(gco2th(o)->stack));
+    break;
+  case ~LJ_TPROTO: ljmi_live(vm, LJM_OBJECT_PROTO, o); break;
+  case ~LJ_TFUNC: ljmi_live(vm, LJM_OBJECT_FUNCTION, o); break;
+  case ~LJ_TTRACE: ljmi_live(vm, LJM_OBJECT_TRACE, o); break;
+#if LJ_HASFFI
+  case ~LJ_TCDATA:
+    ljmi_live(vm, LJM_OBJECT_CDATA,
+              cdataisv(gco2cd(o)) ? memcdatav(gco2cd(o)) : (void *)o);
+    break;
+#endif
+  case ~LJ_TTAB: ljmi_live_table(vm, gco2tab(o)); break;
+  case ~LJ_TUDATA: ljmi_live_udata(vm, gco2ud(o)); break;
+  default: break;
+  }
+}
+
+/* A chain of objects; its last one links to nothing or to `end`. */
+static void ljmi_live_chain(ljm_vm *vm, GCobj *o, const GCobj *end)
+{
+  while (o) {
+    ljmi_live_object(vm, o);
+    o = gcref(o->gch.nextgc);
+    if (o == end) break;
+  }
+}
+
+/* Not objects, but of the VM. */
+static void ljmi_live_vm(ljm_vm *vm)
+{
+  global_State *g = vm->g;
+  ljmi_live(vm, LJM_OBJECT_STRTAB, g->str.tab);
+  ljmi_live(vm, LJM_OBJECT_BUFFER, g->tmpbuf.b);
+#if LJ_64
+  ljmi_live(vm, LJM_OBJECT_VM, mref(g->gc.lightudseg, uint32_t));
+#endif
+#if LJ_HASFFI
+  {
+    CTState *cts = ctype_ctsG(g);
+    if (cts) {
+      ljmi_live(vm, LJM_OBJECT_CTYPES, cts);
+      ljmi_live(vm, LJM_OBJECT_CTYPES, cts->tab);
+      ljmi_live(vm, LJM_OBJECT_CTYPES, cts->cb.cbid);
+    }
+  }
+#endif
+#if LJ_HASJIT
+  {
+    jit_State *J = G2J(g);
+    ljmi_live(vm, LJM_OBJECT_JIT, J->snapbuf);
+    ljmi_live(vm, LJM_OBJECT_JIT, J->snapmapbuf);
+    if (J->irbuf) ljmi_live(vm, LJM_OBJECT_JIT, J->irbuf + J->irbotlim);
+    ljmi_live(vm, LJM_OBJECT_JIT, J->trace);
+  }
+#endif
+}
+
+static void ljmi_live_all(ljm_vm *vm)
+{
+  global_State *g = vm->g;
+  GCobj *o;
+  MSize i;
+  ljmi_live_chain(vm, gcref(g->gc.root), NULL);
+  o = gcref(g->gc.mmudata);  /* A ring. */
+  if (o) ljmi_live_chain(vm, o, o);
+  for (i = 0; g->str.tab && i <= g->str.mask; i++) {
+    o = (GCobj *)(gcrefu(g->str.tab[i]) & ~(uintptr_t)1);
+    ljmi_live_chain(vm, o, NULL);
+  }
+  ljmi_live_vm(vm);
 }
 
 /* Allocators for callers outside of the VM. */
@@ -6003,13 +6896,35 @@ static void ljmi_vm_detach(ljm_vm *vm)
   vm->running = 0;
 }
 
+/* Gives back what a recording held. */
 static void ljmi_vm_clear(ljm_vm *vm)
 {
+  if (vm->format == 3)
+    ljm_encoder_free(&vm->enc);
+  else
+    ljm_encoder4_free(&vm->enc4);
+  ljm_resolver_free(&vm->res);
+  ljmi_vm_forget(vm);
   ljmi_set_free(&vm->protos, &vm->mem);
-  ljmi_set_free(&vm->cfuncs, &vm->mem);
   ljmi_set_free(&vm->traces, &vm->mem);
+  ljmi_set_free(&vm->sampled, &vm->mem);
+  ljmi_free_array(&vm->mem, vm->modules, vm->module_cap, sizeof(uint32_t));
+  ljmi_free_array(&vm->mem, vm->levels, vm->level_cap, sizeof(ljmi_level));
+  ljmi_free_array(&vm->mem, vm->fresh, vm->level_cap, sizeof(ljmi_level));
+  vm->modules = NULL;
+  vm->levels = vm->fresh = NULL;
+  vm->module_cap = 0;
+  vm->level_cap = 0;
   memset(vm->pcs, 0, sizeof(vm->pcs));
-  memset(vm->keys, 0, sizeof(vm->keys));
+  memset(vm->filter, 0, sizeof(vm->filter));
+}
+
+static ljm_status ljmi_vm4_finish(ljm_vm *vm, ljm_reason reason)
+{
+  (void)ljmi_vm4_mark(vm, LJM_MARK_STOP, 0);
+  if (!vm->no_live) ljmi_live_all(vm);
+  return ljm_encoder4_finish(&vm->enc4, (ljm_end_reason)reason,
+                             vm->g->gc.total);
 }
 
 /* End a recording. In a child after fork nothing is written. */
@@ -6017,16 +6932,17 @@ static ljm_status ljmi_vm_finish(ljm_vm *vm, ljm_reason reason)
 {
   int saved = errno, child = !ljmi_vm_live(vm);
   ljm_status st = LJM_OK;
-  if (vm->enc.b.out.busy) return LJM_E_RUNNING;
+  if (vm->b->out.busy) return LJM_E_RUNNING;
   ljmi_vm_detach(vm);
+  if (vm->replaced) reason = LJM_REASON_REPLACED;
   ljmi_vm_unlink(vm);
-  if (!child) st = ljm_encoder_finish(&vm->enc);
-  vm->result.reason = vm->replaced ? LJM_REASON_REPLACED : reason;
-  vm->result.error = vm->enc.b.out.error;
-  vm->result.written = vm->enc.b.out.written;
-  vm->result.dropped = vm->enc.b.dropped;
-  if (st != LJM_OK) vm->result.reason = LJM_REASON_SINK;
-  ljm_encoder_free(&vm->enc);
+  if (!child)
+    st = vm->format == 3 ? ljm_encoder_finish(&vm->enc)
+                         : ljmi_vm4_finish(vm, reason);
+  vm->result.reason = st != LJM_OK ? LJM_REASON_SINK : reason;
+  vm->result.error = vm->b->out.error;
+  vm->result.written = vm->b->out.written;
+  vm->result.dropped = vm->b->dropped;
   ljmi_vm_clear(vm);
   errno = saved;
   return st;
@@ -6037,6 +6953,7 @@ static ptrdiff_t ljmi_vm_write(void *user, const void *data, size_t size)
   ljm_vm *vm = (ljm_vm *)user;
   if (vm->pid != (long)getpid()) return -ECANCELED;  /* After fork. */
   vm->thread = pthread_self();
+  vm->written = 1;
   return vm->sink.write(vm->sink.user, data, size);
 }
 
@@ -6046,17 +6963,23 @@ static int ljmi_vm_closesink(void *user)
   return vm->sink.close ? vm->sink.close(vm->sink.user) : 0;
 }
 
+static int ljmi_options_valid(const ljm_options *o)
+{
+  if (o->format != 0 && o->format != 3 && o->format != 4) return 0;
+  if (o->format == 3 && (o->depth || o->sample || o->no_live)) return 0;
+  return o->depth <= LJMI_DEPTH_MAX && o->sample <= UINT64_C(1) << 48;
+}
+
 /* The recorder of L's VM, made if there is none, ready for a start. */
-static ljm_status ljmi_vm_prepare(lua_State *L, const ljm_options *opts,
+static ljm_status ljmi_vm_prepare(lua_State *L, const ljm_options *o,
                                   ljm_vm **res)
 {
   ljm_vm *vm = ljmi_vm_of(L);
   ljm_memory mem;
   if (!L) return LJM_E_ARG;
   if (ljmi_vm_live(vm)) return LJM_E_RUNNING;
-  if (opts && opts->format != 0 && opts->format != 3) return LJM_E_ARG;
-  if (ljmi_memory_init(&mem, opts ? &opts->encoder.alloc : NULL,
-                       UINT64_MAX) != LJM_OK)
+  if (!ljmi_options_valid(o) ||
+      ljmi_memory_init(&mem, &o->encoder.alloc, UINT64_MAX) != LJM_OK)
     return LJM_E_ARG;
   if (!vm) {
     vm = (ljm_vm *)malloc(sizeof(ljm_vm));
@@ -6069,36 +6992,137 @@ static ljm_status ljmi_vm_prepare(lua_State *L, const ljm_options *opts,
     (void)ljmi_vm_finish(vm, LJM_REASON_STOPPED);
   }
   vm->mem = mem;
+  vm->format = o->format ? o->format : 4;
+  vm->depth = o->depth ? o->depth : LJMI_DEPTH;
+  vm->no_live = o->no_live;
+  vm->mean = (double)o->sample;
+  vm->random = o->seed ? o->seed
+                       : ljmi_clock(NULL) ^ (uint64_t)(uintptr_t)vm;
+  vm->random = (vm->random + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
   vm->pid = (long)getpid();
   vm->thread = pthread_self();
+  vm->written = 0;
   memset(&vm->result, 0, sizeof(vm->result));
   *res = vm;
   return LJM_OK;
 }
 
-/* Open the stream and go. */
-static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *opts,
-                                ljm_error *err)
+/* META and the encoder of format 4. */
+static ljm_status ljmi_vm4_init(ljm_vm *vm, const ljm_sink *sink,
+                                const ljm_options *o)
+{
+  char pid[24], start[24], depth[24], sample[24];
+  ljm_encoder_options eo = o->encoder;
+  ljm_meta meta[8] = {
+    {"tree", LUAJIT_VERSION}, {"arch", LJ_ARCH_NAME}, {"pid", NULL},
+    {"start", NULL}, {"writer", "ljmemprof " LJM_VERSION_STRING},
+    {"mode", NULL}, {"sample", NULL}, {"stacks", NULL}
+  };
+  ljmi_decimal(pid, (uint64_t)vm->pid);
+  ljmi_decimal(start, (uint64_t)time(NULL));
+  ljmi_decimal(sample, o->sample);
+  ljmi_decimal(depth, vm->depth);
+  meta[2].value = pid;
+  meta[3].value = start;
+  meta[5].value = o->sample ? "sample" : "exact";
+  meta[6].value = sample;
+  meta[7].value = depth;
+  if (!eo.max_stacks) eo.max_stacks = 1048576;
+  vm->max_stacks = eo.max_stacks;
+  if (eo.max_stacks <= UINT32_MAX - LJMI_STACKS_SPARE)
+    eo.max_stacks += LJMI_STACKS_SPARE;
+  return ljm_encoder4_init(&vm->enc4, sink, &eo, meta, 8);
+}
+
+/* What format 4 needs besides its encoder. */
+static ljm_status ljmi_vm4_setup(ljm_vm *vm)
+{
+  uint32_t state;
+  size_t cap = vm->depth * 2 + 32;
+  for (state = LJM_STATE_START; state <= LJM_STATE_FINALIZER; state++) {
+    uint32_t f = state == LJM_STATE_HOST
+      ? ljmi_vm4_gap(vm, LJM_GAP_HOST)
+      : ljm_encoder4_frame_vm(&vm->enc4, (ljm_state)state);
+    vm->vm_site[state] =
+      ljm_encoder4_site(&vm->enc4, ljmi_vm4_push(vm, 0, f), (ljm_state)state,
+                        LJM_OBJECT_UNKNOWN);
+  }
+  vm->cut = ljmi_vm4_push(vm, 0, ljmi_vm4_gap(vm, LJM_GAP_DEPTH));
+  vm->limited = ljmi_vm4_push(vm, 0, ljmi_vm4_gap(vm, LJM_GAP_LIMIT));
+  vm->levels = (ljmi_level *)ljmi_alloc_array(&vm->mem, cap,
+                                              sizeof(ljmi_level));
+  vm->fresh = (ljmi_level *)ljmi_alloc_array(&vm->mem, cap,
+                                             sizeof(ljmi_level));
+  if (!vm->levels || !vm->fresh) {
+    ljmi_free_array(&vm->mem, vm->levels, cap, sizeof(ljmi_level));
+    ljmi_free_array(&vm->mem, vm->fresh, cap, sizeof(ljmi_level));
+    vm->levels = vm->fresh = NULL;
+    return vm->mem.status;
+  }
+  vm->level_cap = (uint32_t)cap;
+  vm->level_count = 0;
+  vm->level_root = 0;
+  if (vm->mean > 0) ljmi_vms_next(vm);
+  return ljmi_vm4_mark(vm, LJM_MARK_START, 0);
+}
+
+/* Opens the stream and writes its header. */
+static ljm_status ljmi_vm_open(ljm_vm *vm, const ljm_options *o,
+                               ljm_error *err)
 {
   ljm_where internal = {LJM_SOURCE_INTERNAL, 0, 0};
+  ljm_resolver_options ro;
   ljm_sink sink;
   ljm_status st;
   sink.write = ljmi_vm_write;
-  sink.close = NULL;
+  sink.close = NULL;  /* Until all went well. */
   sink.user = vm;
-  st = ljm_encoder_init(&vm->enc, &sink, opts ? &opts->encoder : NULL);
+  memset(&ro, 0, sizeof(ro));
+  ro.alloc = o->encoder.alloc;
+  ro.on_module = ljmi_vm_onmodule;
+  ro.user = vm;
+  if (vm->format == 3) {
+    vm->b = &vm->enc.b;
+    st = ljm_encoder_init(&vm->enc, &sink, &o->encoder);
+    if (st == LJM_OK) (void)ljm_encoder_open(&vm->enc);
+    ljmi_place_set(&vm->internal, &internal);
+  } else {
+    vm->b = &vm->enc4.b;
+    st = ljmi_vm4_init(vm, &sink, o);
+  }
   if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
-  (void)ljm_encoder_open(&vm->enc);
-  st = ljm_encoder_flush(&vm->enc);
+  st = ljm_resolver_init(&vm->res, &ro);
+  if (st == LJM_OK && vm->format == 4) st = ljmi_vm4_setup(vm);
+  if (st == LJM_OK)
+    st = vm->format == 3 ? ljm_encoder_flush(&vm->enc)
+                         : ljm_encoder4_flush(&vm->enc4);
   if (st != LJM_OK) {
-    if (err) *err = vm->enc.b.out.error;
-    ljm_encoder_free(&vm->enc);
+    if (err) *err = vm->b->out.error;
+    st = ljmi_fail(err, st, 0, 0);
+    ljmi_vm_clear(vm);
     return st;
   }
-  vm->enc.b.out.sink.close = ljmi_vm_closesink;
-  ljmi_place_set(&vm->internal, &internal);
-  vm->hook = ljmi_vm3_hook;
-  vm->foreign = ljmi_vm3_foreign;
+  vm->b->out.sink.close = ljmi_vm_closesink;
+  return LJM_OK;
+}
+
+/* Opens the stream and goes. */
+static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *o,
+                                ljm_error *err)
+{
+  ljm_status st = ljmi_vm_open(vm, o, err);
+  if (st != LJM_OK) return st;
+  if (vm->format == 3) {
+    vm->hook = ljmi_vm3_hook;
+    vm->foreign = ljmi_vm3_foreign;
+  } else if (vm->mean > 0) {
+    vm->hook = ljmi_vms_hook;
+    vm->foreign = ljmi_vms_foreign;
+  } else {
+    vm->hook = ljmi_vm4_hook;
+    vm->foreign = ljmi_vm4_foreign;
+  }
+  vm->written = 0;
   vm->allocf = vm->g->allocf;
   vm->allocd = vm->g->allocd;
   vm->mp->L = NULL;
@@ -6115,30 +7139,40 @@ static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
 {
   size_t i;
   if (!vm->running) return;
-  ljmi_set_remove(&vm->protos, (uint64_t)(uintptr_t)pt);
+  if (vm->format == 3) {
+    ljmi_set_remove(&vm->protos, (uint64_t)(uintptr_t)pt);
+    for (i = 0; i < LJMI_CACHE; i++)
+      if (vm->pcs[i].pt == pt) vm->pcs[i].pc = NULL;
+    return;
+  }
   for (i = 0; i < LJMI_CACHE; i++)
-    if (vm->pcs[i].pt == pt) vm->pcs[i].pc = NULL;
+    if (vm->frames[i].pt == pt) vm->frames[i].key = 0;
+  for (i = 0; i < LJMI_CACHE * 2; i++)
+    if (vm->sites[i].pt == pt) vm->sites[i].key = 0;
+  vm->level_count = 0;
 }
 
 static void ljmi_vm_libs(ljm_vm *vm)
 {
-  size_t i;
   if (!vm->running) return;
-  ljmi_set_free(&vm->cfuncs, &vm->mem);
-  for (i = 0; i < LJMI_CACHE; i++) vm->keys[i].key = 0;
+  ljm_resolver_mark_dirty(&vm->res);
+  ljmi_vm_fresh(vm);
 }
 
 #if LJ_HASJIT
 static void ljmi_vm_newtrace(ljm_vm *vm, GCtrace *T)
 {
+  size_t i;
   if (!vm->running) return;
-  ljmi_set_remove(&vm->traces, T->traceno);
-  vm->keys[T->traceno % LJMI_CACHE].key = 0;
-}
-
-static void ljmi_vm_freetrace(ljm_vm *vm, GCtrace *T)
-{
-  (void)vm; (void)T;
+  if (vm->format == 3) {
+    ljmi_set_remove(&vm->traces, T->traceno);
+    vm->keys[T->traceno % LJMI_CACHE].key = 0;
+    return;
+  }
+  for (i = 0; i < LJMI_CACHE * 2; i++)
+    if (!vm->sites[i].pt && (ljmi_trace_holds(T, vm->sites[i].key) ||
+                             vm->sites[i].key == (uintptr_t)T))
+      vm->sites[i].key = 0;
 }
 #endif
 
@@ -6164,7 +7198,7 @@ __attribute__((destructor)) static void ljmi_vm_atexit(void)
   do {
     pthread_mutex_lock(&ljmi_lock);
     for (vm = ljmi_running; vm; vm = vm->next)
-      if (ljmi_vm_live(vm) && !vm->enc.b.out.busy &&
+      if (ljmi_vm_live(vm) && !vm->b->out.busy &&
           pthread_equal(vm->thread, pthread_self()))
         break;
     pthread_mutex_unlock(&ljmi_lock);
@@ -6179,22 +7213,39 @@ __attribute__((destructor)) static void ljmi_vm_atexit(void)
 
 #ifdef LJM_LUAJIT
 
+/* From a sink, or, if that is NULL, into a file. */
+static ljm_status ljmi_recorder_start(lua_State *L, const ljm_sink *sink,
+                                      const char *path,
+                                      const ljm_options *opts, ljm_error *err)
+{
+  int saved = errno;
+  ljm_options o;
+  ljm_vm *vm = NULL;
+  ljm_status st;
+  memset(&o, 0, sizeof(o));
+  if (opts) o = *opts;
+  if (err) memset(err, 0, sizeof(*err));
+  st = ljmi_vm_prepare(L, &o, &vm);
+  if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
+  if (sink) {
+    vm->sink = *sink;
+  } else {
+    st = ljm_file_open(&vm->file, &vm->sink, path, &o.encoder.alloc, err);
+    if (st != LJM_OK) return st;
+  }
+  st = ljmi_vm_begin(vm, &o, err);
+  if (st != LJM_OK && !sink) (void)vm->sink.close(vm->sink.user);
+  errno = saved;
+  return st;
+}
+
 LJM_API ljm_status ljm_recorder_start(struct lua_State *L,
                                       const ljm_sink *sink,
                                       const ljm_options *opts,
                                       ljm_error *err)
 {
-  int saved = errno;
-  ljm_vm *vm = NULL;
-  ljm_status st;
-  if (err) memset(err, 0, sizeof(*err));
-  if (!sink || !sink->write) return ljmi_fail(err, LJM_E_ARG, 0, 0);
-  st = ljmi_vm_prepare(L, opts, &vm);
-  if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
-  vm->sink = *sink;
-  st = ljmi_vm_begin(vm, opts, err);
-  errno = saved;
-  return st;
+  if (!sink || !sink->write) return LJM_E_ARG;
+  return ljmi_recorder_start(L, sink, NULL, opts, err);
 }
 
 LJM_API ljm_status ljm_recorder_start_file(struct lua_State *L,
@@ -6202,20 +7253,7 @@ LJM_API ljm_status ljm_recorder_start_file(struct lua_State *L,
                                            const ljm_options *opts,
                                            ljm_error *err)
 {
-  int saved = errno;
-  ljm_vm *vm = NULL;
-  ljm_status st;
-  if (err) memset(err, 0, sizeof(*err));
-  st = ljmi_vm_prepare(L, opts, &vm);
-  if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
-  st = ljm_file_open(&vm->file, &vm->sink, path,
-                     opts ? &opts->encoder.alloc : NULL, err);
-  if (st == LJM_OK) {
-    st = ljmi_vm_begin(vm, opts, err);
-    if (st != LJM_OK) (void)vm->sink.close(vm->sink.user);
-  }
-  errno = saved;
-  return st;
+  return ljmi_recorder_start(L, NULL, path, opts, err);
 }
 
 LJM_API ljm_status ljm_recorder_stop(struct lua_State *L, ljm_result *res)
@@ -6240,7 +7278,19 @@ LJM_API ljm_status ljm_recorder_flush(struct lua_State *L)
   ljm_vm *vm = ljmi_vm_of(L);
   if (!L) return LJM_E_ARG;
   if (!ljmi_vm_live(vm)) return LJM_E_NOTRUNNING;
-  return ljm_encoder_flush(&vm->enc);
+  return vm->format == 3 ? ljm_encoder_flush(&vm->enc)
+                         : ljm_encoder4_flush(&vm->enc4);
+}
+
+LJM_API ljm_status ljm_recorder_mark(struct lua_State *L, const char *label,
+                                     size_t size)
+{
+  ljm_vm *vm = ljmi_vm_of(L);
+  if (!L || (!label && size)) return LJM_E_ARG;
+  if (!ljmi_vm_live(vm)) return LJM_E_NOTRUNNING;
+  if (vm->format == 3) return LJM_OK;
+  return ljmi_vm4_mark(vm, LJM_MARK_PROGRAM,
+                       size ? ljm_encoder4_string(&vm->enc4, label, size) : 0);
 }
 
 #endif /* LJM_LUAJIT */

@@ -46,7 +46,7 @@ apt_entry()
   local uri=${LJM_DEBIAN_URI:-} key=/usr/share/keyrings/debian-archive-keyring.gpg
   if [ -z "$uri" ]; then
     uri=$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
-              /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } |
+                /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } |
           awk '/^deb / { for (i = 2; i <= NF; i++)
                            if ($i ~ /^[a-z+]+:\/\/.*debian\/?$/) print $i }
                /^URIs:/ { for (i = 2; i <= NF; i++)
@@ -166,8 +166,9 @@ if [ "$(cat "$out/build.stamp" 2>/dev/null)" != "$stamp" ] || [ ! -x "$luajit" ]
   printf '%s\n' "$@" >"$out/arguments.new"
   cmp -s "$out/arguments.new" "$out/arguments" || make -C "$src/src" clean >/dev/null 2>&1
   mv "$out/arguments.new" "$out/arguments"
-  { make -C "$src" -j "$(nproc)" PREFIX="$out" "$@" &&
-      make -C "$src" install PREFIX="$out" LDCONFIG=: "$@"; } >"$out/build.log" 2>&1 || {
+  { make -C "$src" -j "$(nproc)" PREFIX="$out" TARGET_STRIP=: "$@" &&
+      make -C "$src" install PREFIX="$out" LDCONFIG=: TARGET_STRIP=: \
+             "$@"; } >"$out/build.log" 2>&1 || {
     tail -n 40 "$out/build.log" >&2
     die "the build failed, see $out/build.log"
   }

@@ -210,6 +210,7 @@ static void host_run(const char *script, int jit, uint32_t format)
 int main(int argc, char **argv)
 {
   int i, on = 1, off = 1;
+  uint32_t format;
   ljt_begin(argc, argv);
   ljt.cases = 1;
   for (i = 1; i < argc; i++) {
@@ -219,8 +220,10 @@ int main(int argc, char **argv)
   for (i = 1; i < argc; i++) {
     if (strncmp(argv[i], "--script=", 9) != 0) continue;
     ljt.row = argv[i] + 9;
-    if (off) host_run(argv[i] + 9, 0, 3);
-    if (on) host_run(argv[i] + 9, 1, 3);
+    for (format = 3; format <= 4; format++) {
+      if (off) host_run(argv[i] + 9, 0, format);
+      if (on) host_run(argv[i] + 9, 1, format);
+    }
   }
   return ljt_end();
 }
