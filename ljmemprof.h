@@ -5305,10 +5305,10 @@ static const ljm_image *ljmi_module_shared(const ljm_resolver *r,
 }
 
 /* Reads a module's symbols: .symtab of its file, what is in memory, .dynsym
-** of its file; the first that has any. */
+** of its file; the first that has any. Else the first failure, if one was. */
 static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
 {
-  ljm_status status = LJM_OK;
+  ljm_status status, why = LJM_E_NOTFOUND;
   int step;
   m->use = ljmi_module_shared(r, m);
   for (step = 0; step < 3 && !m->use; step++) {
@@ -5321,9 +5321,9 @@ static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
       m->use = &m->img;
     else
       ljm_image_free(&m->img);
+    if (status != LJM_OK && why == LJM_E_NOTFOUND) why = status;
   }
-  if (m->use) return LJM_OK;
-  return status == LJM_OK ? LJM_E_NOTFOUND : status;
+  return m->use ? LJM_OK : why;
 }
 
 #endif /* LJM_NO_RESOLVER */

@@ -1,0 +1,41 @@
+# The resolver: ELF images, dynamic segments in memory, loaded modules.
+ljm_test(test_elf ARGS --stride=5)
+ljm_test(test_elf_dynamic ARGS --stride=5)
+ljm_test(test_resolver)
+ljm_test(test_resolver_off)
+# Libraries cannot be loaded by what is linked statically.
+if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static")
+  set(ljt_libs "${CMAKE_CURRENT_BINARY_DIR}/libs")
+  # ljt_lib(NAME TAG SEED [LINK OPTIONS...]): a library of elflib.c.
+  function(ljt_lib name tag seed)
+    string(LENGTH ${tag} length)
+    add_library(ljt_${name} MODULE elflib.c)
+    target_compile_definitions(ljt_${name} PRIVATE LJT_TAG=${tag}
+                               LJT_SEED=${seed} LJT_LEN=${length})
+    target_compile_options(ljt_${name} PRIVATE ${LJM_WARNINGS} -Wno-pedantic
+                           -fvisibility=hidden -fno-sanitize=all)
+    set_target_properties(ljt_${name} PROPERTIES PREFIX lib
+                          LIBRARY_OUTPUT_DIRECTORY "${ljt_libs}")
+    target_link_libraries(ljt_${name} PRIVATE -fno-sanitize=all
+                          -Wl,--build-id=sha1 -Wl,-Bsymbolic ${ARGN})
+  endfunction()
+  # ljt_stripped_lib(NAME): the same without .symtab.
+  function(ljt_stripped_lib name)
+    add_custom_command(TARGET ljt_${name} POST_BUILD
+      COMMAND ${CMAKE_STRIP} -s -o "${ljt_libs}/libljt_${name}_stripped.so"
+              $<TARGET_FILE:ljt_${name}>)
+  endfunction()
+  ljt_lib(alpha alpha 3)
+  ljt_lib(beta beta 5)
+  ljt_lib(noid noid 7 -Wl,--build-id=none)
+  ljt_lib(onid onid 11 -Wl,--build-id=none)
+  ljt_lib(odd odd 13 -Wl,-Ttext-segment=0x123000)
+  foreach(style sysv gnu both)
+    ljt_lib(${style} ${style} 17 -Wl,--hash-style=${style})
+    ljt_stripped_lib(${style})
+  endforeach()
+  ljt_stripped_lib(odd)
+  ljm_test(test_resolver_libs LIBS ${CMAKE_DL_LIBS} ARGS "--libs=${ljt_libs}")
+  add_dependencies(test_resolver_libs ljt_alpha ljt_beta ljt_noid ljt_onid
+                   ljt_odd ljt_sysv ljt_gnu ljt_both)
+endif()
