@@ -125,6 +125,8 @@ compile()
       "${run[@]}" -fsyntax-only "$src" || fail "$lang $(basename "$src")"
       checks=$((checks + 1))
     done
+    # The dialects in between add nothing to code that was generated.
+    case $lang in -std=c11|-std=gnu17) continue ;; esac
     program "both headers" "${run[@]}" -O2 "$dir/impl.c"
     compile_static "${run[@]}"
     compile_two "${run[@]}"
