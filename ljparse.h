@@ -171,8 +171,10 @@ typedef struct ljp_options {
   ljp_limits limits;
   ljp_trace_layout trace_layout;
   ljp_model model;
-  uint64_t from_event;    /* A ljp_profile leaves out the events before */
-  uint64_t to_event;      /* this number and after this one; 0: none. */
+  /* A ljp_profile leaves out the events before and after. 0, NULL: all. */
+  uint64_t from_event, to_event; /* Numbers from 1. */
+  uint64_t from_time, to_time;   /* Nanoseconds, as precise as the marks. */
+  const char *from_mark, *to_mark; /* Labels of marks; kept by the caller. */
 } ljp_options;
 
 /* -- AVL tree ----------------------------------------------------------- */
@@ -370,7 +372,12 @@ typedef enum ljp_label_kind {
   LJP_LABEL_CFUNC = 5,         /* value: address */
   LJP_LABEL_LFUNC = 6,         /* value: prototype's address; line: line */
   LJP_LABEL_UNKNOWN_TRACE = 7, /* a number that is no trace's */
-  LJP_LABEL_SITE = 8           /* value: site of format 4 */
+  LJP_LABEL_SITE = 8,          /* value: site of format 4 */
+  LJP_LABEL_MODULE = 9,        /* name: path; value: offset in it */
+  LJP_LABEL_STATE = 10,        /* value: state of the VM, which did it */
+  LJP_LABEL_BUILTIN = 11,      /* name: of a fast function */
+  LJP_LABEL_GAP = 12,          /* value: mark of what is not recorded */
+  LJP_LABEL_LOST = 13          /* defined in lost bytes, value to line */
 } ljp_label_kind;
 
 /* A place by name. Plain data; `name` is an index for ljp_symbols_string. */
@@ -399,6 +406,13 @@ LJP_API ljp_status ljp_symbols_define(ljp_symbols *s, const ljp_record *r);
 LJP_API ljp_status ljp_symbols_resolve(ljp_symbols *s, ljp_model model,
                                        unsigned source, uint64_t id,
                                        uint64_t line, ljp_label *label);
+
+/* Sets *label to what a site of format 4 means by what is defined so far: the
+** innermost frame of its stack, or the state in which the VM acted by
+** itself. Definitions may come after their use: best asked at the end.
+** O(log n). */
+LJP_API void ljp_symbols_site(const ljp_symbols *s, uint64_t site,
+                              ljp_label *label);
 
 /* A number that differs from an earlier one if any answer of resolve may
 ** have changed since. */
@@ -3141,6 +3155,32 @@ typedef struct ljpi_trace {
 #define LJPI_MANY (UINT64_C(1) << 32)   /* Csym's value: several names. */
 #define LJPI_TRACE_MAX 65535u           /* LuaJIT's TraceNo1 is 16 bits. */
 
+/* What format 4 defines, in the order of LJP_RECORD_STRING and so on. */
+enum {
+  LJPI_DEF_STRING, LJPI_DEF_MODULE, LJPI_DEF_CFUNC, LJPI_DEF_FUNCTION,
+  LJPI_DEF_FRAME, LJPI_DEF_STACK, LJPI_DEF_SITE, LJPI_DEF_START, LJPI_DEFS
+};
+
+/* A definition but of a stack: the numbers of its record; of a module n[4],
+** of a string n[0] is the index of the bytes. */
+typedef struct ljpi_known {
+  uint64_t n[5];
+} ljpi_known;
+
+typedef struct ljpi_stack {
+  uint32_t parent, frame;
+} ljpi_stack;
+
+/* Definitions of one kind. Ids are dense as a rule: those get an array; what
+** lies far out gets a tree. */
+typedef struct ljpi_table {
+  void *v;                /* ljpi_known or ljpi_stack. */
+  size_t cap, count;
+  uint32_t *dense;        /* Index + 1 by id. */
+  size_t dense_cap;
+  uint32_t far_root;      /* Tree of index + 1 by id. */
+} ljpi_table;
+
 struct ljp_symbols {
   ljpi_mem *mem, own;
   ljpi_strings strings;
@@ -3156,6 +3196,8 @@ struct ljp_symbols {
   size_t alias_cap, alias_count;
   uint64_t epoch, max_symbols, count;
   int c_asked;            /* Whether an address was ever looked up. */
+  ljpi_table defs[LJPI_DEFS];
+  uint64_t lost_from, lost_to; /* Lost bytes, first to last; 0: none. */
 };
 
 static void ljpi_symbols_init(ljp_symbols *s, ljpi_mem *mem,
@@ -3183,13 +3225,24 @@ LJP_API ljp_status ljp_symbols_new(ljp_symbols **out,
   return LJP_OK;
 }
 
+static size_t ljpi_def_size(unsigned kind)
+{
+  return kind == LJPI_DEF_STACK ? sizeof(ljpi_stack) : sizeof(ljpi_known);
+}
+
 static void ljpi_symbols_clear(ljp_symbols *s)
 {
+  unsigned k;
   ljpi_strings_free(&s->strings);
   ljpi_nodes_free(&s->nodes);
   ljpi_free_array(s->mem, s->proto, s->proto_cap, sizeof(*s->proto));
   ljpi_free_array(s->mem, s->trace, s->trace_cap, sizeof(*s->trace));
   ljpi_free_array(s->mem, s->aliases, s->alias_cap, sizeof(*s->aliases));
+  for (k = 0; k < LJPI_DEFS; k++) {
+    ljpi_table *t = &s->defs[k];
+    ljpi_free_array(s->mem, t->v, t->cap, ljpi_def_size(k));
+    ljpi_free_array(s->mem, t->dense, t->dense_cap, sizeof(*t->dense));
+  }
 }
 
 LJP_API void ljp_symbols_free(ljp_symbols *s)
@@ -3343,14 +3396,195 @@ static ljp_status ljpi_define_trace(ljp_symbols *s, const ljp_record *r)
   return LJP_OK;
 }
 
+/* -- definitions of format 4 -- */
+
+/* The definition with an id, NULL if there is none. */
+static const void *ljpi_def_at(const ljp_symbols *s, unsigned kind,
+                               uint64_t id)
+{
+  const ljpi_table *t = &s->defs[kind];
+  uint32_t at = id < t->dense_cap ? t->dense[id] : 0, idx;
+  if (at == 0 && t->far_root) {
+    idx = ljpi_tree_find(&s->nodes, t->far_root, id);
+    if (idx) at = (uint32_t)ljpi_at(&s->nodes, idx)->value;
+  }
+  if (at == 0) return NULL;
+  return (const char *)t->v + (size_t)(at - 1) * ljpi_def_size(kind);
+}
+
+static const ljpi_known *ljpi_def4(const ljp_symbols *s, unsigned kind,
+                                 uint64_t id)
+{
+  return (const ljpi_known *)ljpi_def_at(s, kind, id);
+}
+
+/* Index of a string by id, 0 if it is not known or empty. */
+static uint32_t ljpi_string4(const ljp_symbols *s, uint64_t id)
+{
+  const ljpi_known *d = ljpi_def4(s, LJPI_DEF_STRING, id);
+  return d && s->strings.v[d->n[0]].size ? (uint32_t)d->n[0] : 0;
+}
+
+/* Notes that definition number t->count + 1 has this id. */
+static ljp_status ljpi_def_index(ljp_symbols *s, ljpi_table *t, uint64_t id)
+{
+  void *p = t->dense;
+  size_t had = t->dense_cap;
+  uint32_t idx;
+  int made;
+  ljp_status st = LJP_OK;
+  if (id < t->dense_cap || id < 2 * t->count + 1024) {
+    st = ljpi_grow(s->mem, &p, &t->dense_cap, (size_t)id + 1,
+                   sizeof(*t->dense));
+    t->dense = (uint32_t *)p;
+    if (st != LJP_OK) return st;
+    memset(t->dense + had, 0, (t->dense_cap - had) * sizeof(*t->dense));
+    t->dense[id] = (uint32_t)t->count + 1;
+    return LJP_OK;
+  }
+  st = ljpi_tree_insert(&s->nodes, &t->far_root, id, &idx, &made);
+  if (st == LJP_OK) ljpi_at(&s->nodes, idx)->value = t->count + 1;
+  return st;
+}
+
+/* Keeps what a record defines; only the first time. */
+static ljp_status ljpi_define4(ljp_symbols *s, const ljp_record *r)
+{
+  unsigned kind = (unsigned)r->kind - LJP_RECORD_STRING;
+  ljpi_table *t = &s->defs[kind];
+  size_t elem = ljpi_def_size(kind);
+  void *p = t->v;
+  ljpi_known d;
+  ljpi_stack stack;
+  uint32_t name = 0;
+  ljp_status st;
+  if (ljpi_def_at(s, kind, r->id)) return LJP_OK;
+  st = ljpi_symbol_count(s);
+  if (st == LJP_OK && r->name)
+    st = ljpi_intern(&s->strings, r->name, r->name_size, &name);
+  if (st == LJP_OK) st = ljpi_grow(s->mem, &p, &t->cap, t->count + 1, elem);
+  t->v = p;
+  if (st == LJP_OK) st = ljpi_def_index(s, t, r->id);
+  if (st != LJP_OK) return st;
+  memset(&d, 0, sizeof(d));
+  if (r->n_count) memcpy(d.n, r->n, r->n_count * sizeof(*d.n));
+  if (kind == LJPI_DEF_STRING) d.n[0] = name;
+  if (kind == LJPI_DEF_MODULE) d.n[4] = name;
+  /* Ids that do not fit are none: what they name is not known then. */
+  stack.parent = d.n[0] > UINT32_MAX ? 0 : (uint32_t)d.n[0];
+  stack.frame = d.n[1] > UINT32_MAX ? 0 : (uint32_t)d.n[1];
+  if (kind == LJPI_DEF_STACK)
+    memcpy((char *)t->v + t->count++ * elem, &stack, elem);
+  else
+    memcpy((char *)t->v + t->count++ * elem, &d, elem);
+  name = kind == LJPI_DEF_FUNCTION ? ljpi_string4(s, d.n[0]) : 0;
+  return name ? ljpi_alias(s, name) : LJP_OK;
+}
+
 LJP_API ljp_status ljp_symbols_define(ljp_symbols *s, const ljp_record *r)
 {
   switch (r->kind) {
   case LJP_RECORD_PROTO: return ljpi_define_proto(s, r);
   case LJP_RECORD_CSYM: return ljpi_define_csym(s, r);
   case LJP_RECORD_TRACE: return ljpi_define_trace(s, r);
-  default: return LJP_OK;
+  case LJP_RECORD_DAMAGE:
+    if (s->lost_to == 0) s->lost_from = r->off;
+    s->lost_to = r->off + r->size;
+    return LJP_OK;
+  default:
+    return r->kind < LJP_RECORD_STRING || r->kind > LJP_RECORD_START
+             ? LJP_OK : ljpi_define4(s, r);
   }
+}
+
+static void ljpi_site_lost(const ljp_symbols *s, uint64_t site,
+                           ljp_label *label)
+{
+  label->kind = s->lost_to ? LJP_LABEL_LOST : LJP_LABEL_SITE;
+  label->value = s->lost_to ? s->lost_from : site;
+  label->line = s->lost_to;
+}
+
+/* The frame of a stack, through frames of fast functions to their caller;
+** NULL if it is not known. */
+static const ljpi_known *ljpi_leaf(const ljp_symbols *s, uint64_t stack)
+{
+  const ljpi_known *frame = NULL, *fast = NULL;
+  unsigned n;
+  for (n = 0; n < 4; n++) {
+    const ljpi_stack *st = (const ljpi_stack *)ljpi_def_at(s, LJPI_DEF_STACK,
+                                                           stack);
+    frame = st ? ljpi_def4(s, LJPI_DEF_FRAME, st->frame) : NULL;
+    if (!frame || frame->n[0] != LJP_FRAME4_FAST) break;
+    if (!fast) fast = frame;
+    stack = st->parent;
+  }
+  return frame && (frame->n[0] == LJP_FRAME4_LUA || !fast) ? frame : fast;
+}
+
+/* What a frame says of itself, the function's or symbol's name included. */
+static void ljpi_frame_label(const ljp_symbols *s, const ljpi_known *frame,
+                             ljp_label *l)
+{
+  const ljpi_known *d;
+  switch (frame->n[0]) {
+  case LJP_FRAME4_LUA:
+    d = ljpi_def4(s, LJPI_DEF_FUNCTION, frame->n[1]);
+    if (!d || (l->name = ljpi_string4(s, d->n[0])) == 0) return;
+    l->kind = LJP_LABEL_LUA;
+    l->value = frame->n[2];
+    return;
+  case LJP_FRAME4_C:
+    l->kind = LJP_LABEL_CFUNC;
+    l->value = frame->n[1];
+    d = ljpi_def4(s, LJPI_DEF_CFUNC, frame->n[2]);
+    if (d && (l->name = ljpi_string4(s, d->n[3])) != 0) {
+      l->kind = LJP_LABEL_CSYM;
+      l->value = d->n[1];
+      return;
+    }
+    d = ljpi_def4(s, LJPI_DEF_MODULE, frame->n[3]);
+    if (!d || (l->name = ljpi_string4(s, d->n[0])) == 0) return;
+    l->kind = LJP_LABEL_MODULE;
+    l->value = frame->n[1] - d->n[3];
+    return;
+  case LJP_FRAME4_FAST:
+    l->name = ljpi_string4(s, frame->n[1]);
+    l->kind = l->name ? LJP_LABEL_BUILTIN : LJP_LABEL_NONE;
+    return;
+  default:
+    l->kind = frame->n[0] == LJP_FRAME4_VM ? LJP_LABEL_STATE : LJP_LABEL_GAP;
+    l->value = frame->n[1];
+  }
+}
+
+/* Whether the VM acts by itself in a state: not at a line's request. */
+static int ljpi_own_state(uint64_t state)
+{
+  return state == 0 || (state >= 3 && state <= 7);
+}
+
+LJP_API void ljp_symbols_site(const ljp_symbols *s, uint64_t site,
+                              ljp_label *label)
+{
+  const ljpi_known *d = ljpi_def4(s, LJPI_DEF_SITE, site), *frame;
+  memset(label, 0, sizeof(*label));
+  if (d && (d->n[0] == 0 || ljpi_own_state(d->n[1]))) {
+    label->kind = LJP_LABEL_STATE;
+    label->value = d->n[1];
+    return;
+  }
+  frame = d ? ljpi_leaf(s, d->n[0]) : NULL;
+  if (frame && frame->n[0] == LJP_FRAME4_JIT) {
+    d = ljpi_def4(s, LJPI_DEF_START, frame->n[2]);
+    label->trace_kind = 1;
+    label->trace = frame->n[1];
+    d = d ? ljpi_def4(s, LJPI_DEF_FRAME, d->n[1]) : NULL;
+    if (d && d->n[0] == LJP_FRAME4_LUA) ljpi_frame_label(s, d, label);
+    return;
+  }
+  if (frame) ljpi_frame_label(s, frame, label);
+  if (label->kind == LJP_LABEL_NONE) ljpi_site_lost(s, site, label);
 }
 
 /* Value of a prototype or trace; 0 if unknown, which is then noted, so that
@@ -5071,6 +5305,26 @@ static void ljpi_hex(char *buf, size_t size, uint64_t v)
   snprintf(buf, size, v ? "0x%llx" : "0", (unsigned long long)v);
 }
 
+static const char *ljpi_state_text(uint64_t state)
+{
+  static const char *const text[] = {
+    "start-up", "interpreter", "C function", "garbage collector",
+    "trace exit", "trace recorder", "trace optimizer", "trace assembler",
+    "JIT code", "host", "finalizer"
+  };
+  return state < sizeof(text) / sizeof(*text) ? text[state] : "unknown state";
+}
+
+/* Marks in stacks. */
+static const char *ljpi_gap_text(uint64_t mark)
+{
+  static const char *const text[] = {
+    "(nothing)", "(cut at the depth limit)", "(tail calls)", "(resumed by)",
+    "(host C code)", "(stack left out)", "(unknown)"
+  };
+  return mark < sizeof(text) / sizeof(*text) ? text[mark] : "(unknown)";
+}
+
 /* What stands for a label's place, without a trace before it. */
 static void ljpi_place_text(const ljp_symbols *s, const ljp_label *l,
                             ljpi_text *t)
@@ -5106,6 +5360,21 @@ static void ljpi_place_text(const ljp_symbols *s, const ljp_label *l,
     break;
   case LJP_LABEL_UNKNOWN_TRACE:
     snprintf(t->head + at, left, "unknown trace");
+    break;
+  case LJP_LABEL_MODULE:
+    snprintf(t->tail, sizeof(t->tail), "+0x%llx", value);
+    break;
+  case LJP_LABEL_STATE:
+    snprintf(t->head + at, left, "INTERNAL, %s", ljpi_state_text(l->value));
+    break;
+  case LJP_LABEL_BUILTIN:
+    snprintf(t->tail, sizeof(t->tail), " (built in)");
+    break;
+  case LJP_LABEL_GAP:
+    snprintf(t->head + at, left, "%s", ljpi_gap_text(l->value));
+    break;
+  case LJP_LABEL_LOST:
+    snprintf(t->head + at, left, "name lost, bytes %llu-%llu", value, line);
     break;
   default:
     snprintf(t->head + at, left, "site %llu", value);
@@ -5173,7 +5442,9 @@ typedef struct ljpi_report {
   const ljp_aggregate *a;
   ljpi_out out;
   size_t label_count;
-  uint32_t *order, *rank, *tmp;   /* Labels by text; place of each; scratch. */
+  ljpi_strings shown;             /* Labels without sites, as bytes. */
+  uint32_t *order, *rank, *tmp;   /* Those by text; place of each of the
+                                  ** aggregate's; scratch. */
   ljpi_line *line;
   size_t line_cap, line_count;
   ljpi_under *under;
@@ -5184,22 +5455,26 @@ typedef struct ljpi_report {
   size_t index_tmp_cap;
 } ljpi_report;
 
+static const ljp_label *ljpi_shown(const ljpi_report *r, uint32_t idx)
+{
+  const void *p = r->shown.v[idx].p;
+  return (const ljp_label *)p;
+}
+
 static void ljpi_rank_text(const ljpi_report *r, uint32_t rank, ljpi_text *t)
 {
-  ljpi_label_text(r->a->symbols, ljp_aggregate_label(r->a, r->order[rank]),
-                  t);
+  ljpi_label_text(r->a->symbols, ljpi_shown(r, r->order[rank]), t);
 }
 
 static int ljpi_cmp_label(const void *ctx, uint32_t x, uint32_t y)
 {
   const ljpi_report *r = (const ljpi_report *)ctx;
   ljpi_text tx, ty;
-  ljpi_label_text(r->a->symbols, ljp_aggregate_label(r->a, x), &tx);
-  ljpi_label_text(r->a->symbols, ljp_aggregate_label(r->a, y), &ty);
+  ljpi_label_text(r->a->symbols, ljpi_shown(r, x), &tx);
+  ljpi_label_text(r->a->symbols, ljpi_shown(r, y), &ty);
   return ljpi_text_cmp(&tx, &ty);
 }
 
-/* By count, then by text. */
 static int ljpi_cmp_line(const void *ctx, uint32_t x, uint32_t y)
 {
   const ljpi_report *r = (const ljpi_report *)ctx;
@@ -5234,25 +5509,44 @@ static ljp_status ljpi_u32_array(ljpi_report *r, uint32_t **out, size_t count)
   return st;
 }
 
+/* Fills r->shown; r->rank has the index there of each of the aggregate's. */
+static ljp_status ljpi_show_labels(ljpi_report *r)
+{
+  const ljp_aggregate *a = r->a;
+  size_t i;
+  ljp_label label;
+  ljp_status st = LJP_OK;
+  for (i = 1; i < r->label_count && st == LJP_OK; i++) {
+    label = *ljp_aggregate_label(a, (uint32_t)i);
+    if (label.kind == LJP_LABEL_SITE)
+      ljp_symbols_site(a->symbols, label.value, &label);
+    st = ljpi_intern(&r->shown, &label, sizeof(label), &r->rank[i]);
+  }
+  return st;
+}
+
 /* Orders the labels by text; equal texts get one rank. */
 static ljp_status ljpi_rank_labels(ljpi_report *r)
 {
-  size_t n = r->a->labels.count, i;
+  size_t n = r->a->labels.count, i, m;
   ljp_status st;
   r->label_count = n;
   if (n == 0) return LJP_OK;
   st = ljpi_u32_array(r, &r->order, n);
   if (st == LJP_OK) st = ljpi_u32_array(r, &r->rank, n);
   if (st == LJP_OK) st = ljpi_u32_array(r, &r->tmp, n);
+  if (st == LJP_OK) st = ljpi_show_labels(r);
   if (st != LJP_OK) return st;
-  for (i = 0; i < n; i++) r->order[i] = (uint32_t)i;
+  m = r->shown.count ? r->shown.count : 1;
+  for (i = 0; i < m; i++) r->order[i] = (uint32_t)i;
   /* Label 0 is none and stays out of the way. */
-  if (n > 1) ljpi_sort(r->order + 1, r->tmp + 1, n - 1, ljpi_cmp_label, r);
-  r->rank[0] = 0;
-  for (i = 1; i < n; i++) {
+  if (m > 1) ljpi_sort(r->order + 1, r->tmp + 1, m - 1, ljpi_cmp_label, r);
+  r->tmp[0] = r->rank[0] = 0;
+  for (i = 1; i < m; i++) {
     int same = i > 1 && ljpi_cmp_label(r, r->order[i - 1], r->order[i]) == 0;
-    r->rank[r->order[i]] = same ? r->rank[r->order[i - 1]] : (uint32_t)i;
+    r->tmp[r->order[i]] = same ? r->tmp[r->order[i - 1]] : (uint32_t)i;
   }
+  for (i = 1; i < n; i++) r->rank[i] = r->tmp[r->rank[i]];
   return LJP_OK;
 }
 
@@ -5302,6 +5596,7 @@ static ljp_status ljpi_want_index(ljpi_report *r, size_t count)
 static void ljpi_report_clear(ljpi_report *r)
 {
   ljpi_mem *m = &r->mem;
+  ljpi_strings_free(&r->shown);
   ljpi_free_array(m, r->order, r->label_count, sizeof(*r->order));
   ljpi_free_array(m, r->rank, r->label_count, sizeof(*r->rank));
   ljpi_free_array(m, r->tmp, r->label_count, sizeof(*r->tmp));
@@ -5692,6 +5987,7 @@ static ljp_status ljpi_report_with(const ljp_aggregate *a, ljp_format format,
   /* A report can be had after the limit was reached, too. */
   r.mem.a = a->mem->a;
   r.mem.limit = LJP_UNLIMITED;
+  r.shown.mem = &r.mem;
   r.a = a;
   r.out.write = write;
   r.out.user = user;
@@ -5711,12 +6007,40 @@ LJP_API ljp_status ljp_report(const ljp_aggregate *a, ljp_format format,
 
 /* - All in one - */
 
+#define LJPI_MARKS 512u
+#define LJPI_METAS 32u
+#define LJPI_OBJECTS 18u
+
+/* A mark of format 4, with what was live then. */
+typedef struct ljpi_mark4 {
+  uint64_t event, label, time, live_size, gc_total, gc_threshold, rss;
+} ljpi_mark4;
+
+/* What a format 4 stream says beside events and names. */
+typedef struct ljpi_story {
+  uint32_t meta[LJPI_METAS][2];   /* Keys and values: the symbols' strings. */
+  size_t meta_count;
+  ljpi_mark4 mark[LJPI_MARKS];    /* Thinned out like the timeline. */
+  size_t mark_count;
+  uint64_t mark_seen, mark_step;
+  ljpi_mark4 *named;              /* Those with a label, all. */
+  size_t named_cap, named_count;
+  uint64_t kind_count[LJPI_OBJECTS], kind_size[LJPI_OBJECTS];
+  uint64_t live_count;            /* Blocks whose kind was told at the end. */
+  uint64_t dropped_events, dropped_size;
+  uint64_t damages, lost_size, lost_events, lost_blocks;
+  uint64_t final[LJP_FMT_END_COUNT];
+  int ended;
+} ljpi_story;
+
 struct ljp_profile {
   ljpi_mem mem;
   ljp_decoder *decoder;
   ljp_symbols symbols;
   ljp_aggregate aggregate;
   uint64_t seen, from, to; /* Events so far; the window, to 0: no end. */
+  ljp_options window;      /* Of which only from_ and to_ are used. */
+  ljpi_story run;
 };
 
 /* Leaves of a batch what lies in the window: `count` events from *first. */
@@ -5727,7 +6051,7 @@ static size_t ljpi_window(ljp_profile *p, size_t count, size_t *first)
   *first = 0;
   if (p->to && p->to < p->seen)
     count = p->to > before ? (size_t)(p->to - before) : 0;
-  if (p->from > before + 1)
+  if (p->from > 0 && p->from - 1 > before)
     *first = p->from - 1 - before < count ? (size_t)(p->from - 1 - before)
                                           : count;
   return count - *first;
@@ -5745,10 +6069,119 @@ static ljp_status ljpi_profile_events(void *user, const ljp_event *events,
   return st;
 }
 
+/* Whether a mark is the one that a window's end asks for. */
+static int ljpi_mark_is(const ljp_profile *p, const ljp_record *r,
+                        const char *label, uint64_t time)
+{
+  size_t size;
+  const char *text;
+  if (time && r->n[2] >= time) return 1;
+  if (!label) return 0;
+  text = ljp_symbols_string(&p->symbols, ljpi_string4(&p->symbols, r->n[1]),
+                            &size);
+  return size == strlen(label) && memcmp(text, label, size) == 0;
+}
+
+static void ljpi_window_mark(ljp_profile *p, const ljp_record *r)
+{
+  if (p->from == UINT64_MAX &&
+      ljpi_mark_is(p, r, p->window.from_mark, p->window.from_time))
+    p->from = p->seen + 1;
+  if (p->to == 0 && p->from <= p->seen &&
+      ljpi_mark_is(p, r, p->window.to_mark, p->window.to_time))
+    p->to = p->seen;
+}
+
+static ljp_status ljpi_run_mark(ljp_profile *p, const ljp_record *r)
+{
+  ljpi_story *run = &p->run;
+  void *q = run->named;
+  size_t i;
+  ljpi_mark4 m;
+  ljp_status st;
+  ljpi_window_mark(p, r);
+  m.event = p->aggregate.totals.events;
+  m.live_size = p->aggregate.totals.live_size;
+  m.label = r->n[1];
+  m.time = r->n[2];
+  m.gc_total = r->n[3];
+  m.gc_threshold = r->n[4];
+  m.rss = r->n[5];
+  if (m.label) {
+    st = ljpi_grow(&p->mem, &q, &run->named_cap, run->named_count + 1,
+                   sizeof(m));
+    run->named = (ljpi_mark4 *)q;
+    if (st != LJP_OK) return st;
+    run->named[run->named_count++] = m;
+  }
+  if (run->mark_step == 0) run->mark_step = 1;
+  if (run->mark_seen++ % run->mark_step) return LJP_OK;
+  if (run->mark_count == LJPI_MARKS) {
+    for (i = 0; i < LJPI_MARKS / 2; i++) run->mark[i] = run->mark[2 * i];
+    run->mark_count = LJPI_MARKS / 2;
+    run->mark_step *= 2;
+  }
+  run->mark[run->mark_count++] = m;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_run_meta(ljp_profile *p, const ljp_record *r)
+{
+  ljpi_story *run = &p->run;
+  uint32_t key, value;
+  size_t i;
+  ljp_status st = ljpi_intern(&p->symbols.strings, r->name, r->name_size,
+                              &key);
+  if (st == LJP_OK)
+    st = ljpi_intern(&p->symbols.strings, r->text, r->text_size, &value);
+  if (st != LJP_OK) return st;
+  for (i = 0; i < run->meta_count; i++)
+    if (run->meta[i][0] == key) return LJP_OK;
+  if (i == LJPI_METAS) return LJP_OK;
+  run->meta[i][0] = key;
+  run->meta[i][1] = value;
+  run->meta_count++;
+  return LJP_OK;
+}
+
+/* Keeps what a record says beside names. */
+static ljp_status ljpi_run_record(ljp_profile *p, const ljp_record *r)
+{
+  ljpi_story *run = &p->run;
+  ljp_block b;
+  switch (r->kind) {
+  case LJP_RECORD_META: return ljpi_run_meta(p, r);
+  case LJP_RECORD_MARK: return ljpi_run_mark(p, r);
+  case LJP_RECORD_LIVE:
+    if (!ljp_aggregate_find(&p->aggregate, r->addr, &b)) return LJP_OK;
+    run->live_count++;
+    ljpi_add(&run->kind_count[r->n[0]], 1);
+    ljpi_add(&run->kind_size[r->n[0]], b.size);
+    return LJP_OK;
+  case LJP_RECORD_DROPPED:
+    ljpi_add(&run->dropped_events, r->n[0]);
+    ljpi_add(&run->dropped_size, r->n[1]);
+    return LJP_OK;
+  case LJP_RECORD_DAMAGE:
+    ljpi_add(&run->damages, 1);
+    ljpi_add(&run->lost_size, r->size);
+    ljpi_add(&run->lost_events, r->n[0]);
+    ljpi_add(&run->lost_blocks, r->n[1]);
+    return LJP_OK;
+  case LJP_RECORD_FINAL:
+    memcpy(run->final, r->n, sizeof(run->final));
+    run->ended = 1;
+    return LJP_OK;
+  default:
+    return LJP_OK;
+  }
+}
+
 static ljp_status ljpi_profile_record(void *user, const ljp_record *record)
 {
   ljp_profile *p = (ljp_profile *)user;
   ljp_status st = ljp_symbols_define(&p->symbols, record);
+  if (st == LJP_OK) st = ljpi_run_record(p, record);
   if (record->kind == LJP_RECORD_STRAY) p->aggregate.totals.stray_count++;
   if (st == LJP_E_LIMIT) p->decoder->err.limit = p->mem.hit;
   return st;
@@ -5770,10 +6203,11 @@ LJP_API ljp_status ljp_profile_new(ljp_profile **out,
   handler.on_events = ljpi_profile_events;
   handler.on_record = ljpi_profile_record;
   handler.user = *out;
-  if (options) {
-    (*out)->from = options->from_event;
-    (*out)->to = options->to_event;
-  }
+  if (options) (*out)->window = *options;
+  (*out)->from = (*out)->window.from_event;
+  (*out)->to = (*out)->window.to_event;
+  if ((*out)->window.from_time || (*out)->window.from_mark)
+    (*out)->from = UINT64_MAX;
   ljpi_symbols_init(&(*out)->symbols, &(*out)->mem, options);
   st = ljpi_aggregate_init(&(*out)->aggregate, &(*out)->mem,
                            &(*out)->symbols, options);
@@ -5792,6 +6226,8 @@ LJP_API void ljp_profile_free(ljp_profile *p)
   ljp_decoder_free(p->decoder);
   ljpi_aggregate_clear(&p->aggregate);
   ljpi_symbols_clear(&p->symbols);
+  ljpi_free_array(&p->mem, p->run.named, p->run.named_cap,
+                  sizeof(*p->run.named));
   mem = p->mem;
   ljpi_free_array(&mem, p, 1, sizeof(*p));
 }
@@ -7167,6 +7603,9 @@ typedef struct ljpi_planter { /* A tree in the making. */
   ljp_tree *t;
   const ljp_profile *p;
   ljp_tree_options options;
+  uint32_t *path;         /* Of each stack defined, + 1. */
+  uint32_t *chain;        /* Stacks on the way to a root. */
+  uint32_t *place;        /* Of each frame defined; 0: not yet. */
 } ljpi_planter;
 
 /* Whether a chunk name is a name: what LuaJIT itself shows is marked by @ or
@@ -7257,6 +7696,203 @@ static ljp_status ljpi_plant_path(ljpi_planter *pl, const ljp_label *l,
   return ljp_tree_path(pl->t, *path, place, path);
 }
 
+/* A place that is but a name. */
+static ljp_status ljpi_plant_name(ljpi_planter *pl, ljp_place_kind kind,
+                                  const char *name, uint32_t *place)
+{
+  ljp_place at;
+  memset(&at, 0, sizeof(at));
+  at.kind = (uint32_t)kind;
+  if (ljp_tree_string(pl->t, name, strlen(name), &at.name) != LJP_OK)
+    return pl->t->status;
+  return ljp_tree_place(pl->t, &at, place);
+}
+
+/* The place of a C frame; modules stand in the tree in their order here. */
+static ljp_status ljpi_plant_c(ljpi_planter *pl, const ljpi_known *frame,
+                               const ljp_label *l, uint32_t *place)
+{
+  const ljp_symbols *s = &pl->p->symbols;
+  const ljpi_known *d = ljpi_def4(s, LJPI_DEF_MODULE, frame->n[3]);
+  ljp_place at;
+  ljpi_text text;
+  size_t size, from = 0;
+  const char *name = ljp_symbols_string(s, l->name, &size);
+  char buf[LJPI_TREE_NAME + sizeof(text.head) + sizeof(text.tail)];
+  memset(&at, 0, sizeof(at));
+  memset(&text, 0, sizeof(text));
+  ljpi_place_text(s, l, &text);
+  if (l->kind == LJP_LABEL_MODULE)
+    for (from = size; from && name[from - 1] != '/'; from--) {}
+  size = size - from < LJPI_TREE_NAME ? size - from : LJPI_TREE_NAME;
+  snprintf(buf, sizeof(buf), "%s%.*s", text.head, (int)size, name + from);
+  if (l->kind != LJP_LABEL_CSYM)
+    snprintf(buf + strlen(buf), sizeof(text.tail), "%s", text.tail);
+  at.kind = LJP_PLACE_C;
+  at.addr = l->kind == LJP_LABEL_CSYM ? l->value : frame->n[1];
+  if (d) {
+    name = ljp_symbols_string(s, ljpi_string4(s, d->n[0]), &size);
+    ljp_tree_string(pl->t, name, size, &at.file);
+    at.module = (uint32_t)(d - (const ljpi_known *)
+                                 s->defs[LJPI_DEF_MODULE].v) + 1;
+  }
+  if (ljp_tree_string(pl->t, buf, strlen(buf), &at.name) != LJP_OK)
+    return pl->t->status;
+  return ljp_tree_place(pl->t, &at, place);
+}
+
+static ljp_status ljpi_plant_frame(ljpi_planter *pl, const ljpi_known *frame,
+                                   uint32_t *place)
+{
+  const ljp_symbols *s = &pl->p->symbols;
+  const ljpi_known *d;
+  ljp_label l;
+  ljp_place at;
+  size_t size;
+  const char *name;
+  char buf[48];
+  memset(&l, 0, sizeof(l));
+  memset(&at, 0, sizeof(at));
+  ljpi_frame_label(s, frame, &l);
+  name = ljp_symbols_string(s, l.name, &size);
+  switch (frame->n[0]) {
+  case LJP_FRAME4_LUA:
+    d = ljpi_def4(s, LJPI_DEF_FUNCTION, frame->n[1]);
+    if (l.kind == LJP_LABEL_NONE) break;
+    at.line = frame->n[2];
+    at.first_line = d->n[1];
+    if (ljpi_plant_chunk(pl, name, size, &at.file) != LJP_OK)
+      return pl->t->status;
+    return ljp_tree_place(pl->t, &at, place);
+  case LJP_FRAME4_C:
+    return ljpi_plant_c(pl, frame, &l, place);
+  case LJP_FRAME4_VM:
+    return ljpi_plant_name(pl, LJP_PLACE_VM, ljpi_state_text(frame->n[1]),
+                           place);
+  case LJP_FRAME4_JIT:
+    snprintf(buf, sizeof(buf), pl->options.stable_names ? "TRACE"
+                                                        : "TRACE [%llu]",
+             (unsigned long long)frame->n[1]);
+    return ljpi_plant_name(pl, LJP_PLACE_TRACE, buf, place);
+  case LJP_FRAME4_FAST:
+    if (l.kind == LJP_LABEL_NONE) break;
+    at.kind = LJP_PLACE_BUILTIN;
+    if (ljp_tree_string(pl->t, name, size, &at.name) != LJP_OK)
+      return pl->t->status;
+    return ljp_tree_place(pl->t, &at, place);
+  default:
+    return ljpi_plant_name(pl, LJP_PLACE_MISSING, ljpi_gap_text(frame->n[1]),
+                           place);
+  }
+  return ljpi_plant_name(pl, LJP_PLACE_MISSING, "(name lost)", place);
+}
+
+/* The place of a frame by id. */
+static ljp_status ljpi_plant_frame_id(ljpi_planter *pl, uint64_t id,
+                                      uint32_t *place)
+{
+  const ljpi_table *t = &pl->p->symbols.defs[LJPI_DEF_FRAME];
+  const ljpi_known *d = ljpi_def4(&pl->p->symbols, LJPI_DEF_FRAME, id);
+  uint32_t *memo;
+  if (!d) return ljpi_plant_name(pl, LJP_PLACE_MISSING, "(name lost)", place);
+  memo = &pl->place[d - (const ljpi_known *)t->v];
+  if (*memo == 0 && ljpi_plant_frame(pl, d, memo) != LJP_OK)
+    return pl->t->status;
+  *place = *memo;
+  return LJP_OK;
+}
+
+/* The path of a stack; what is known of it if definitions were lost. */
+static ljp_status ljpi_plant_stack(ljpi_planter *pl, uint64_t stack,
+                                   uint32_t *path)
+{
+  const ljp_symbols *s = &pl->p->symbols;
+  const ljpi_stack *v = (const ljpi_stack *)s->defs[LJPI_DEF_STACK].v, *at;
+  uint32_t place, idx;
+  size_t n = 0;
+  *path = 0;
+  while (stack) {
+    at = (const ljpi_stack *)ljpi_def_at(s, LJPI_DEF_STACK, stack);
+    if (!at) {
+      if (ljpi_plant_name(pl, LJP_PLACE_MISSING, "(name lost)", &place) !=
+            LJP_OK ||
+          ljp_tree_path(pl->t, 0, place, path) != LJP_OK)
+        return pl->t->status;
+      break;
+    }
+    idx = (uint32_t)(at - v);
+    if (pl->path[idx]) {
+      *path = pl->path[idx] - 1;
+      break;
+    }
+    pl->chain[n++] = idx;
+    stack = at->parent;
+  }
+  while (n-- > 0) {
+    if (ljpi_plant_frame_id(pl, v[pl->chain[n]].frame, &place) != LJP_OK ||
+        ljp_tree_path(pl->t, *path, place, path) != LJP_OK)
+      return pl->t->status;
+    pl->path[pl->chain[n]] = *path + 1;
+  }
+  return LJP_OK;
+}
+
+/* The path of a site of format 4: its stack, then the VM if it acted by
+** itself. */
+static ljp_status ljpi_plant_site4(ljpi_planter *pl, uint64_t site,
+                                   uint32_t *path)
+{
+  const ljpi_known *d = ljpi_def4(&pl->p->symbols, LJPI_DEF_SITE, site);
+  const ljp_place *leaf;
+  uint32_t place;
+  *path = 0;
+  if (d && ljpi_plant_stack(pl, d->n[0], path) != LJP_OK)
+    return pl->t->status;
+  if (d && *path) {
+    leaf = ljp_tree_place_at(pl->t, pl->t->path[*path].place);
+    if (!ljpi_own_state(d->n[1]) || leaf->kind == LJP_PLACE_VM) return LJP_OK;
+  }
+  if ((d ? ljpi_plant_name(pl, LJP_PLACE_VM, ljpi_state_text(d->n[1]), &place)
+         : ljpi_plant_name(pl, LJP_PLACE_MISSING, "(name lost)", &place)) !=
+      LJP_OK)
+    return pl->t->status;
+  return ljp_tree_path(pl->t, *path, place, path);
+}
+
+static ljp_status ljpi_plant_modules(ljpi_planter *pl)
+{
+  const ljp_symbols *s = &pl->p->symbols;
+  const ljpi_table *t = &s->defs[LJPI_DEF_MODULE];
+  const ljpi_known *d = (const ljpi_known *)t->v;
+  size_t i, k, size;
+  for (i = 0; i < t->count; i++) {
+    char hex[2 * 32 + 1];
+    uint32_t path, id, module;
+    const char *p = ljp_symbols_string(s, (uint32_t)d[i].n[4], &size);
+    hex[0] = 0;
+    for (k = 0; k < size && k < 32; k++)
+      snprintf(hex + 2 * k, 3, "%02x", (unsigned char)p[k]);
+    ljp_tree_string(pl->t, hex, strlen(hex), &id);
+    p = ljp_symbols_string(s, ljpi_string4(s, d[i].n[0]), &size);
+    ljp_tree_string(pl->t, p, size, &path);
+    if (ljp_tree_module(pl->t, path, id, d[i].n[1], d[i].n[2], &module) !=
+        LJP_OK)
+      return pl->t->status;
+  }
+  return LJP_OK;
+}
+
+/* Whether any stack has a caller in it. */
+static int ljpi_has_stacks(const ljp_symbols *s)
+{
+  const ljpi_table *t = &s->defs[LJPI_DEF_STACK];
+  const ljpi_stack *v = (const ljpi_stack *)t->v;
+  size_t i;
+  for (i = 0; i < t->count; i++)
+    if (v[i].parent) return 1;
+  return 0;
+}
+
 static ljp_status ljpi_plant_sites(ljpi_planter *pl)
 {
   const ljp_aggregate *a = &pl->p->aggregate;
@@ -7264,10 +7900,13 @@ static ljp_status ljpi_plant_sites(ljpi_planter *pl)
   for (i = 0; i < a->sum_count; i++) {
     ljp_site s;
     uint32_t path;
+    ljp_status st;
     ljp_aggregate_site(a, i, &s);
     if (s.taken_count == 0) continue;
-    if (ljpi_plant_path(pl, ljp_aggregate_label(a, s.label), &path) != LJP_OK)
-      return pl->t->status;
+    st = s.source == LJP_SOURCE_SITE
+           ? ljpi_plant_site4(pl, s.id, &path)
+           : ljpi_plant_path(pl, ljp_aggregate_label(a, s.label), &path);
+    if (st != LJP_OK) return st;
     ljp_tree_add(pl->t, path, LJP_ALLOC_SIZE, s.alloc_size);
     ljp_tree_add(pl->t, path, LJP_ALLOC_SIZE, s.realloc_new_size);
     ljp_tree_add(pl->t, path, LJP_ALLOC_COUNT, s.alloc_count);
@@ -7282,10 +7921,47 @@ static ljp_status ljpi_plant_sites(ljpi_planter *pl)
   return LJP_OK;
 }
 
+/* Sites, with what format 4 needs for them. */
+static ljp_status ljpi_plant_all(ljpi_planter *pl)
+{
+  const ljpi_table *defs = pl->p->symbols.defs;
+  size_t stacks = defs[LJPI_DEF_STACK].count + 1;
+  size_t frames = defs[LJPI_DEF_FRAME].count + 1;
+  ljpi_mem *mem = &pl->t->mem;
+  pl->path = (uint32_t *)ljpi_tree_scratch(pl->t, stacks, 4);
+  pl->chain = (uint32_t *)ljpi_tree_scratch(pl->t, stacks, 4);
+  pl->place = (uint32_t *)ljpi_tree_scratch(pl->t, frames, 4);
+  if (pl->path && pl->chain && pl->place &&
+      ljpi_plant_modules(pl) == LJP_OK)
+    ljpi_plant_sites(pl);
+  ljpi_free_array(mem, pl->path, stacks, 4);
+  ljpi_free_array(mem, pl->chain, stacks, 4);
+  ljpi_free_array(mem, pl->place, frames, 4);
+  return pl->t->status;
+}
+
 /* An amount that is said only if there is one. */
 static void ljpi_plant_if(ljpi_planter *pl, const char *label, uint64_t n)
 {
   if (n) ljp_tree_total(pl->t, label, n, 0);
+}
+
+/* What the collector counts and the process holds beside the blocks. */
+static void ljpi_plant_coverage(ljpi_planter *pl)
+{
+  const ljpi_story *run = &pl->p->run;
+  uint64_t held = pl->p->aggregate.totals.live_size;
+  uint64_t total = run->ended ? run->final[12] : 0, rss = 0;
+  char buf[160];
+  if (run->mark_count) rss = run->mark[run->mark_count - 1].rss;
+  if (total) {
+    ljp_tree_total(pl->t, "GC total at the end", total, 1);
+    snprintf(buf, sizeof(buf), "recorded blocks hold %llu bytes at the end, "
+             "the collector counts %llu", (unsigned long long)held,
+             (unsigned long long)total);
+    ljp_tree_note(pl->t, buf);
+  }
+  if (rss) ljp_tree_total(pl->t, "resident set, last seen", rss, 1);
 }
 
 static void ljpi_plant_totals(ljpi_planter *pl)
@@ -7315,6 +7991,106 @@ static void ljpi_plant_totals(ljpi_planter *pl)
   ljpi_plant_if(pl, "frees of address 0, left out", s->null_free_count);
   ljpi_plant_if(pl, "stray records, read as C symbols", s->stray_count);
   ljpi_plant_if(pl, "samples", s->sampled_count);
+  ljpi_plant_coverage(pl);
+}
+
+/* Facts that a format 4 stream tells of itself. */
+static void ljpi_plant_meta(ljpi_planter *pl)
+{
+  const ljpi_story *run = &pl->p->run;
+  size_t i, k, size, text_size;
+  for (i = 0; i < run->meta_count; i++) {
+    char key[64], text[256];
+    const char *p = ljp_symbols_string(&pl->p->symbols, run->meta[i][0],
+                                       &size);
+    const char *q = ljp_symbols_string(&pl->p->symbols, run->meta[i][1],
+                                       &text_size);
+    snprintf(key, sizeof(key), "%.*s", (int)(size < 60 ? size : 60), p);
+    snprintf(text, sizeof(text), "%.*s",
+             (int)(text_size < 250 ? text_size : 250), q);
+    ljp_tree_fact(pl->t, key, text);
+    for (k = 0; text[k] >= '0' && text[k] <= '9' && k < 18; k++) {}
+    if (k == 0 || text[k]) continue;
+    if (strcmp(key, "start") == 0)
+      pl->t->time = strtoull(text, NULL, 10) * 1000000000u;
+    if (strcmp(key, "sample") == 0)
+      pl->t->period = strtoull(text, NULL, 10);
+  }
+}
+
+/* How a format 4 stream ended, and what is missing in it. */
+static void ljpi_plant_end(ljpi_planter *pl)
+{
+  static const char *const reason[] = {
+    "stopped", "VM closed", "process ended", "the file could not be written",
+    "a limit was reached", "out of memory", "the host replaced the allocator"
+  };
+  const ljpi_story *run = &pl->p->run;
+  char buf[160];
+  if (run->ended) {
+    ljp_tree_fact(pl->t, "ended", reason[run->final[0]]);
+    snprintf(buf, sizeof(buf), "%llu.%03u s",
+             (unsigned long long)(run->final[2] / 1000000000u),
+             (unsigned)(run->final[2] / 1000000u % 1000u));
+    ljp_tree_fact(pl->t, "run time", buf);
+    pl->t->duration = run->final[2];
+    if (run->final[0] >= 3)
+      ljp_tree_warn(pl->t, "recording ended early: see how it ended");
+  }
+  if (run->dropped_events || run->dropped_size) {
+    snprintf(buf, sizeof(buf), "the recorder dropped %llu events, %llu bytes",
+             (unsigned long long)run->dropped_events,
+             (unsigned long long)run->dropped_size);
+    ljp_tree_warn(pl->t, buf);
+  }
+  if (run->damages) {
+    snprintf(buf, sizeof(buf), "damaged: %llu places, %llu bytes and at least "
+             "%llu events lost", (unsigned long long)run->damages,
+             (unsigned long long)run->lost_size,
+             (unsigned long long)run->lost_events);
+    ljp_tree_warn(pl->t, buf);
+  }
+}
+
+static const char *ljpi_object_text(size_t object)
+{
+  static const char *const text[LJPI_OBJECTS] = {
+    "not known", "string", "upvalue", "thread", "prototype", "function",
+    "trace", "cdata", "table", "userdata", "table, array part",
+    "table, hash part", "Lua stack", "string table", "buffer", "VM state",
+    "C types", "JIT structures"
+  };
+  return object < LJPI_OBJECTS ? text[object] : "not known";
+}
+
+/* Kinds of what is still held: told at the stop, else by the sites. */
+static void ljpi_plant_kinds(ljpi_planter *pl)
+{
+  const ljp_aggregate *a = &pl->p->aggregate;
+  const ljpi_story *run = &pl->p->run;
+  uint64_t count[LJPI_OBJECTS], size[LJPI_OBJECTS];
+  uint64_t count_left = a->totals.live_count, size_left = a->totals.live_size;
+  size_t i;
+  memcpy(count, run->kind_count, sizeof(count));
+  memcpy(size, run->kind_size, sizeof(size));
+  for (i = 0; i < a->sum_count && run->live_count == 0; i++) {
+    ljp_site s;
+    const ljpi_known *d;
+    ljp_aggregate_site(a, i, &s);
+    if (s.source != LJP_SOURCE_SITE) return;
+    d = ljpi_def4(&pl->p->symbols, LJPI_DEF_SITE, s.id);
+    if (!d) continue;
+    ljpi_add(&count[d->n[2]], s.live_count);
+    ljpi_add(&size[d->n[2]], s.live_size);
+  }
+  for (i = 1; i < LJPI_OBJECTS; i++) {
+    ljpi_sub(&count_left, count[i]);
+    ljpi_sub(&size_left, size[i]);
+    if (count[i])
+      ljp_tree_kind(pl->t, ljpi_object_text(i), size[i], count[i]);
+  }
+  if (count_left)
+    ljp_tree_kind(pl->t, ljpi_object_text(0), size_left, count_left);
 }
 
 static void ljpi_plant_words(ljpi_planter *pl)
@@ -7323,9 +8099,10 @@ static void ljpi_plant_words(ljpi_planter *pl)
   char buf[200];
   ljp_tree_title(pl->t, pl->options.title ? pl->options.title
                                           : "memory profile");
-  snprintf(buf, sizeof(buf), "%llu",
-           (unsigned long long)pl->p->aggregate.totals.events);
-  ljp_tree_fact(pl->t, "events", buf);
+  snprintf(buf, sizeof(buf), "%u/%u", pl->p->decoder->ljs,
+           pl->p->decoder->ljm);
+  ljp_tree_fact(pl->t, "format", buf);
+  ljpi_plant_meta(pl);
   if (e->status == LJP_OK) {
     ljp_tree_fact(pl->t, "read", "whole");
   } else {
@@ -7333,43 +8110,79 @@ static void ljpi_plant_words(ljpi_planter *pl)
     ljp_tree_fact(pl->t, "read", buf);
     ljp_tree_warn(pl->t, buf);
   }
+  ljpi_plant_end(pl);
+  ljpi_plant_kinds(pl);
   ljp_tree_note(pl->t, "covered: blocks of the VM's allocator; not machine "
                        "code, callback pages, ffi.C.malloc, slack of its "
                        "arena");
+  pl->t->stacks = ljpi_has_stacks(&pl->p->symbols);
   if (!pl->t->stacks)
-    ljp_tree_note(pl->t, "this format has no call stacks: each location "
-                         "stands alone, below its trace's start if known");
+    ljp_tree_note(pl->t, "there are no call stacks in this recording: each "
+                         "location stands alone, below its trace's start if "
+                         "known");
 }
 
-static void ljpi_plant_point(ljp_tree *t, uint64_t event, uint64_t live_size)
+/* Adds a point, and the peak before it if it lies there. *last: the point
+** before, of which `at` is on the timeline's axis. */
+static void ljpi_plant_point(ljpi_planter *pl, ljp_point *p, uint64_t event,
+                             uint64_t *last_at, uint64_t *last_event)
 {
-  ljp_point p;
-  p.at = event;
-  p.live_size = live_size;
-  p.gc_total = p.gc_threshold = p.rss = UINT64_MAX;
-  ljp_tree_point(t, &p);
+  const ljp_totals *s = &pl->p->aggregate.totals;
+  ljp_tree *t = pl->t;
+  if (s->peak_size && t->peak_size == 0 && event >= s->peak_event) {
+    ljp_point peak;
+    double part = event > *last_event
+                    ? (double)(s->peak_event - *last_event) /
+                        (double)(event - *last_event)
+                    : 1.0;
+    if (s->peak_event <= *last_event) part = 0;
+    peak.at = *last_at + (uint64_t)(part * (double)(p->at - *last_at));
+    peak.live_size = s->peak_size;
+    peak.gc_total = peak.gc_threshold = peak.rss = UINT64_MAX;
+    t->peak_at = peak.at;
+    t->peak_size = s->peak_size;
+    ljp_tree_point(t, &peak);
+  }
+  if (p->at < *last_at) p->at = *last_at;
+  *last_at = p->at;
+  *last_event = event;
+  ljp_tree_point(t, p);
 }
 
+/* By time if there are marks to tell it, else by number of events. */
 static void ljpi_plant_timeline(ljpi_planter *pl)
 {
   const ljp_aggregate *a = &pl->p->aggregate;
-  ljp_tree *t = pl->t;
-  uint64_t peak = a->totals.peak_size;
+  const ljpi_story *run = &pl->p->run;
+  uint64_t at = 0, event = 0;
   size_t i;
-  for (i = 0; i <= a->point_count; i++) {
-    ljpi_moment m;
-    m.event = a->totals.events;
-    m.live_size = a->totals.live_size;
-    if (i < a->point_count) m = a->point[i];
-    if (m.event > a->totals.peak_event && peak) {
-      ljpi_plant_point(t, a->totals.peak_event, peak);
-      peak = 0;
-    }
-    ljpi_plant_point(t, m.event, m.live_size);
+  ljp_point p;
+  memset(&p, 0xff, sizeof(p));
+  pl->t->temp_within = 1;
+  pl->t->by_time = run->mark_count > 1;
+  for (i = 0; i < run->mark_count && pl->t->by_time; i++) {
+    const ljpi_mark4 *m = &run->mark[i];
+    p.at = m->time;
+    p.live_size = m->live_size;
+    p.gc_total = m->gc_total;
+    p.gc_threshold = m->gc_threshold;
+    p.rss = m->rss ? m->rss : UINT64_MAX;
+    ljpi_plant_point(pl, &p, m->event, &at, &event);
   }
-  t->peak_at = a->totals.peak_event;
-  t->peak_size = a->totals.peak_size;
-  t->temp_within = 1;
+  for (i = 0; i < run->named_count; i++) {
+    size_t size;
+    const char *label = ljp_symbols_string(&pl->p->symbols,
+      ljpi_string4(&pl->p->symbols, run->named[i].label), &size);
+    ljp_tree_mark(pl->t, pl->t->by_time ? run->named[i].time
+                                        : run->named[i].event, label, size);
+  }
+  if (pl->t->by_time) return;
+  for (i = 0; i <= a->point_count; i++) {
+    p.at = i < a->point_count ? a->point[i].event : a->totals.events;
+    p.live_size = i < a->point_count ? a->point[i].live_size
+                                     : a->totals.live_size;
+    ljpi_plant_point(pl, &p, p.at, &at, &event);
+  }
 }
 
 LJP_API ljp_status ljp_profile_tree(const ljp_profile *p,
@@ -7392,7 +8205,7 @@ LJP_API ljp_status ljp_profile_tree(const ljp_profile *p,
   ljpi_plant_words(&pl);
   ljpi_plant_totals(&pl);
   ljpi_plant_timeline(&pl);
-  ljpi_plant_sites(&pl);
+  ljpi_plant_all(&pl);
   st = ljp_tree_status(pl.t);
   if (st == LJP_OK) return st;
   ljp_tree_free(pl.t);

@@ -657,7 +657,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-cwu7Jr9AX93KFI0obaBj/2Se9Z6PyzWmKn68dmPrSlQ='; sty"
+  " script-src 'sha256-/bAw6kaqRppOamL2x7gQIkaxfCBXd6yT+2o0/XOBv80='; sty"
   "le-src 'sha256-c43Xd+wJcj33vfbWApkd8mVJed7VgYfXkDwEZMf0Ha4=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -1796,8 +1796,9 @@ static const char *const ljc_page_tail[] = {
   "    return el(\"table\",{},tb);\n",
   "  };\n",
   "  if(D.kinds&&D.kinds.length)part(\"What is still in use, by kind\",\n",
-  "    rows(D.kinds.map(k=>[k[0],bytes(k[1]),num(k[2])+\" blocks\"])));\n",
-  "  part(\"Recording\",rows(D.facts));\n",
+  "    rows(D.kinds.slice().sort((a,b)=>b[1]-a[1]).map(k=>\n",
+  "      [k[0],bytes(k[1]),num(k[2])+\" blocks\"])));\n",
+  "  part(\"Recording\",rows(D.facts.map(f=>[f[0],fact(f)])));\n",
   "  if(D.totals.length)part(\"Totals\",rows(D.totals.map(r=>\n",
   "    [r[0],r[2]===\"size\"\?bytes(r[1])+\" (\"+num(r[1])+\")\":num(r[1]"
   ")])));\n",
@@ -2034,13 +2035,24 @@ static const char *const ljc_page_tail[] = {
   "ght\");}\n",
   "  catch(e){/* storage may be off */}\n",
   "}\n",
+  "function fact(f){\n",
+  "  const v=String(f[1]);\n",
+  "  return f[0]===\"start\"&&/^\\d{9,10}$/.test(v)\n",
+  "    \?new Date(v*1000).toISOString().slice(0,19).replace(\"T\",\" \")+"
+  "\" UTC\"\n",
+  "    :vis(v);\n",
+  "}\n",
   "function start(){\n",
   "  document.title=vis(D.title)+\" \\u2013 memory profile\";\n",
   "  $(\"title\").textContent=(DIFF\?vis(D.old_title)+\" \\u2192 \":\"\")"
   "+vis(D.title);\n",
   "  if(DIFF)$(\"eye\").textContent=\"LuaJIT memory profile, compared\";\n",
-  "  $(\"sub\").textContent=D.facts.slice(0,6).map(f=>\n",
-  "    vis(f[0])+\" \"+vis(String(f[1]))).join(\" \\u00b7 \");\n",
+  "  const sub=[\"format\",\"tree\",\"arch\",\"pid\",\"start\",\"run time"
+  "\",\"ended\"];\n",
+  "  $(\"sub\").textContent=D.facts.filter(f=>sub.includes(f[0])||\n",
+  "    f[0]===\"read\"&&f[1]!==\"whole\").map(f=>vis(f[0])+\" \"+fact(f))"
+  "\n",
+  "    .join(\" \\u00b7 \");\n",
   "  for(const w of D.warnings)$(\"banners\").append(el(\"div\",{cls:\"ba"
   "nner\"},\n",
   "    vis(w)));\n",
