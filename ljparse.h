@@ -5029,6 +5029,7 @@ static ljp_status ljpi_add_true(ljp_aggregate *a, ljpi_looked *h,
   ljp_status st = LJP_OK, found = LJP_OK;
   for (sited = 0; sited < count; sited++) {
     const ljp_event *ev = h[sited].ev;
+    if (ev->kind == LJP_EVENT_FREE && ev->old_addr == 0) continue;
     found = ljpi_site_of(a, ev->source, ev->id, ev->line, &h[sited].site);
     if (found != LJP_OK) break;
   }
