@@ -10,8 +10,9 @@
 
 /* -- lists -- */
 
-#define LJT_PUSH(list, count) \
-  ((list) = ljt_room((list), (count), sizeof(*(list))), &(list)[(count)++])
+#define LJT_PUSH(type, list, count) \
+  ((list) = (type *)ljt_room((list), (count), sizeof(type)), \
+   &(list)[(count)++])
 
 /* Grows at powers of two. No error to speak of in a test. */
 #define ljt_room(list, count, elem) \
@@ -19,7 +20,11 @@
    ? realloc((list), ((count) ? 2 * (count) : 1) * (elem)) : (list))
 
 typedef struct ljt_mproto { uint64_t addr; char *name; } ljt_mproto;
-typedef struct ljt_mcsym { uint64_t addr; char *name; } ljt_mcsym;
+typedef struct ljt_mcsym {
+  uint64_t addr;
+  char *name;
+  size_t before;          /* + 1, of the same bucket */
+} ljt_mcsym;
 typedef struct ljt_mtrace {
   uint64_t number, mcode, proto, line;
   char *start;            /* Chunk, once known. */
@@ -65,6 +70,7 @@ typedef struct ljt_model {
   ljt_mheld *held; size_t held_count;
   char **garbage; size_t garbage_count;
   ljt_mblock *live[LJT_BUCKETS];
+  size_t csyms[LJT_BUCKETS];  /* Last of each, + 1. */
   uint64_t events, live_count, live_size, peak_count, peak_size;
   uint64_t temp_count, temp_size, before_count, before_size;
   uint64_t failed, again, differs, null_frees, strays, last;
@@ -75,7 +81,7 @@ typedef struct ljt_model {
 static inline char *ljt_mkeep(ljt_model *m, char *text)
 {
   if (!text) abort();
-  *LJT_PUSH(m->garbage, m->garbage_count) = text;
+  *LJT_PUSH(char *, m->garbage, m->garbage_count) = text;
   return text;
 }
 
@@ -207,7 +213,7 @@ static inline size_t ljt_mlabel_index(ljt_model *m, const ljt_mplace *p)
   size_t i;
   for (i = 0; i < m->label_count; i++)
     if (strcmp(m->label[i], text) == 0) return i;
-  *LJT_PUSH(m->label, m->label_count) = text;
+  *LJT_PUSH(char *, m->label, m->label_count) = text;
   return m->label_count - 1;
 }
 
@@ -225,7 +231,7 @@ static inline size_t ljt_mkey_index(ljt_model *m, ljt_mplace p)
   for (i = 0; i < m->key_count; i++)
     if (m->key[i].source == p.source && m->key[i].id == p.id &&
         m->key[i].line == p.line) return i;
-  *LJT_PUSH(m->key, m->key_count) = p;
+  *LJT_PUSH(ljt_mplace, m->key, m->key_count) = p;
   return m->key_count - 1;
 }
 
@@ -241,7 +247,7 @@ static inline ljt_mrow *ljt_mrow_of(ljt_model *m, size_t kind, size_t label,
     if (r->kind == kind && (m->classic ? r->key == key : r->label == label))
       return r;
   }
-  r = LJT_PUSH(m->row, m->row_count);
+  r = LJT_PUSH(ljt_mrow, m->row, m->row_count);
   memset(r, 0, sizeof(*r));
   r->kind = kind;
   r->label = label;
@@ -259,7 +265,7 @@ static inline ljt_mover *ljt_mover_of(ljt_model *m, size_t row, size_t label,
     if (o->row == row && (m->classic ? o->key == key : o->label == label))
       return o;
   }
-  o = LJT_PUSH(m->over, m->over_count);
+  o = LJT_PUSH(ljt_mover, m->over, m->over_count);
   memset(o, 0, sizeof(*o));
   o->row = row;
   o->label = label;
@@ -273,7 +279,7 @@ static inline ljt_mheld *ljt_mheld_of(ljt_model *m, size_t label)
   ljt_mheld *h;
   for (i = 0; i < m->held_count; i++)
     if (m->held[i].label == label) return &m->held[i];
-  h = LJT_PUSH(m->held, m->held_count);
+  h = LJT_PUSH(ljt_mheld, m->held, m->held_count);
   memset(h, 0, sizeof(*h));
   h->label = label;
   return h;
@@ -384,6 +390,21 @@ static inline void ljt_mevent_add(ljt_model *m, const ljt_mevent *e)
 
 /* -- reading -- */
 
+/* Repeated tables would make this model too slow even for a test: what is the
+** last of its address already adds nothing. */
+static inline void ljt_mcsym_add(ljt_model *m, uint64_t addr, char *name)
+{
+  size_t *bucket = &m->csyms[addr / 16 % LJT_BUCKETS], i = *bucket;
+  ljt_mcsym c;
+  while (i && m->csym[i - 1].addr != addr) i = m->csym[i - 1].before;
+  if (i && strcmp(m->csym[i - 1].name, name) == 0) return;
+  c.addr = addr;
+  c.name = name;
+  c.before = *bucket;
+  *LJT_PUSH(ljt_mcsym, m->csym, m->csym_count) = c;
+  *bucket = m->csym_count;
+}
+
 static inline void ljt_mdefine(ljt_model *m, ljt_reader *r, int what,
                                int mcode)
 {
@@ -402,7 +423,7 @@ static inline void ljt_mdefine(ljt_model *m, ljt_reader *r, int what,
       if (m->trace[i].number == t.number) old = &m->trace[i];
     if (old && old->mcode == t.mcode && old->proto == t.proto &&
         old->line == t.line && !t.start) return;
-    *LJT_PUSH(m->trace, m->trace_count) = t;
+    *LJT_PUSH(ljt_mtrace, m->trace, m->trace_count) = t;
     return;
   }
   n = ljt_ru(r);
@@ -411,15 +432,7 @@ static inline void ljt_mdefine(ljt_model *m, ljt_reader *r, int what,
   name = ljt_mname(m, r->data + r->at, (size_t)n);
   r->at += (size_t)n;
   if (what == 1) {
-    ljt_mcsym c;
-    size_t i;
-    c.addr = addr;
-    c.name = name;
-    /* Repeated tables would make this model too slow even for a test: what
-    ** is the last of its address already adds nothing. */
-    for (i = m->csym_count; i-- > 0 && m->csym[i].addr != addr;) continue;
-    if (i < m->csym_count && strcmp(m->csym[i].name, name) == 0) return;
-    *LJT_PUSH(m->csym, m->csym_count) = c;
+    ljt_mcsym_add(m, addr, name);
   } else {
     ljt_mproto p;
     size_t i = 0;
@@ -427,10 +440,10 @@ static inline void ljt_mdefine(ljt_model *m, ljt_reader *r, int what,
     if (r->status != LJT_CLEAN) return;
     p.addr = addr;
     p.name = name;
-    *LJT_PUSH(m->proto, m->proto_count) = p;
+    *LJT_PUSH(ljt_mproto, m->proto, m->proto_count) = p;
     while (i < m->alias_count && strcmp(m->alias[i], name) != 0) i++;
     if (strchr(name, '\n') && i == m->alias_count)
-      *LJT_PUSH(m->alias, m->alias_count) = name;
+      *LJT_PUSH(char *, m->alias, m->alias_count) = name;
   }
 }
 
