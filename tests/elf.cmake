@@ -39,3 +39,37 @@ if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static")
   add_dependencies(test_resolver_libs ljt_alpha ljt_beta ljt_noid ljt_onid
                    ljt_odd ljt_sysv ljt_gnu ljt_both)
 endif()
+
+# Other opinions on the ELF files of this machine, and of other ones.
+if(NOT CMAKE_CROSSCOMPILING AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static"
+   AND NOT CMAKE_C_FLAGS MATCHES "sanitize=memory")
+  find_library(LJM_LIBELF elf)
+  set(ljt_dirs /usr/lib /usr/bin)
+  if(LJM_LIBELF)
+    ljm_test(test_elf_libelf LIBS ${LJM_LIBELF} ARGS all_files ${ljt_dirs})
+  else()
+    add_test(NAME test_elf_libelf COMMAND sh -c
+             "echo libelf-dev is missing, see tests/packages.txt; exit 1")
+  endif()
+  add_test(NAME elf_readelf COMMAND
+           python3 "${CMAKE_CURRENT_SOURCE_DIR}/elf_readelf.py"
+           $<TARGET_FILE:ljelfsym> --stride=100 ${ljt_dirs})
+  set_tests_properties(elf_readelf PROPERTIES LABELS plain)
+  if(LJM_FULL)
+    foreach(triple aarch64-linux-gnu i686-linux-gnu s390x-linux-gnu
+            powerpc64le-linux-gnu arm-linux-gnueabihf powerpc-linux-gnu
+            riscv64-linux-gnu)
+      list(APPEND foreign "/usr/${triple}/lib")
+    endforeach()
+    add_test(NAME elf_foreign_libelf COMMAND test_elf_libelf all_files
+             ${foreign})
+    add_test(NAME elf_foreign_readelf COMMAND
+             python3 "${CMAKE_CURRENT_SOURCE_DIR}/elf_readelf.py"
+             $<TARGET_FILE:ljelfsym> ${foreign})
+    add_test(NAME elf_readelf_more COMMAND
+             python3 "${CMAKE_CURRENT_SOURCE_DIR}/elf_readelf.py"
+             $<TARGET_FILE:ljelfsym> --stride=7 ${ljt_dirs})
+    set_tests_properties(elf_foreign_libelf elf_foreign_readelf
+                         elf_readelf_more PROPERTIES LABELS full)
+  endif()
+endif()
