@@ -5843,10 +5843,10 @@ static lua_State *ljmi_vm_thread(const ljm_vm *vm, lua_State *L)
   return (uintptr_t)L->cframe <= (uintptr_t)cur->cframe ? L : cur;
 }
 
-/* Goes to the function on top that is no fast function. NULL: none. */
-static GCfunc *ljmi_vm_leaf(ljmi_frames *it, lua_State *L)
+/* Goes down to a function that is no fast function. NULL: none. */
+static GCfunc *ljmi_vm_leaf(ljmi_frames *it)
 {
-  for (ljmi_frames_first(it, L); it->f > it->bot; ljmi_frames_next(it)) {
+  for (; it->f > it->bot; ljmi_frames_next(it)) {
     GCfunc *fn = ljmi_frames_func(it);
     if (fn && !isffunc(fn)) return fn;
   }
@@ -6013,7 +6013,9 @@ static const ljmi_place *ljmi_vm3_walk(ljm_vm *vm, lua_State *L)
   ljmi_frames it;
   GCfunc *fn;
   L = ljmi_vm_thread(vm, L);
-  fn = L ? ljmi_vm_leaf(&it, L) : NULL;
+  if (!L) return &vm->internal;
+  ljmi_frames_first(&it, L);
+  fn = ljmi_vm_leaf(&it);
   if (!fn) return &vm->internal;
   if (isluafunc(fn)) {
     GCproto *pt = funcproto(fn);
@@ -6348,29 +6350,24 @@ static uint32_t ljmi_vm4_internal(ljm_vm *vm)
   return vm->vm_site[state];
 }
 
-static uint32_t ljmi_vm4_walk(ljm_vm *vm, lua_State *L)
+/* The site of a function's frame, which is not a fast function's. */
+static uint32_t ljmi_vm4_leafsite(ljm_vm *vm, ljmi_frames *it, GCfunc *fn,
+                                  uint32_t state)
 {
-  uint32_t state = vm->g->hookmask & HOOK_GC ? LJM_STATE_FINALIZER
-                                             : LJM_STATE_INTERP;
-  ljmi_frames it, at;
+  ljmi_frames at = *it;
   ljmi_siteslot *c;
   uintptr_t key;
   GCproto *pt = NULL;
   uint32_t below = 0, frame;
-  GCfunc *fn;
-  L = ljmi_vm_thread(vm, L);
-  fn = L ? ljmi_vm_leaf(&it, L) : NULL;
-  if (!fn) return vm->vm_site[LJM_STATE_HOST];
-  at = it;
   if (isluafunc(fn)) {
     pt = funcproto(fn);
-    key = (uintptr_t)it.pc;
+    key = (uintptr_t)it->pc;
   } else {
     key = (uintptr_t)fn->c.f;
     if (state == LJM_STATE_INTERP) state = LJM_STATE_C;
     ljmi_vm_fresh(vm);
   }
-  if (vm->depth > 1) below = ljmi_vm4_below(vm, &it);
+  if (vm->depth > 1) below = ljmi_vm4_below(vm, it);
   c = ljmi_vm4_siteslot(vm, key, below);
   if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, state))) return c->site;
   frame = pt ? ljmi_vm4_pcframe(vm, &at, pt) : ljmi_vm4_cframe(vm, key);
@@ -6379,17 +6376,41 @@ static uint32_t ljmi_vm4_walk(ljm_vm *vm, lua_State *L)
                           ljmi_vm4_push(vm, below, frame));
 }
 
-#if LJ_HASJIT
-
-/* The stack of the frames below one where a trace started. */
-static uint32_t ljmi_vm4_belowtrace(ljm_vm *vm, lua_State *L, TValue *base)
+static uint32_t ljmi_vm4_walk(ljm_vm *vm, lua_State *L)
 {
   ljmi_frames it;
-  if (vm->depth <= 1) return 0;
-  ljmi_frames_first(&it, L);
-  it.f = base - 1;
-  ljmi_frames_cframe(&it);
-  return ljmi_vm4_below(vm, &it);
+  GCfunc *fn = NULL;
+  L = ljmi_vm_thread(vm, L);
+  if (L) {
+    ljmi_frames_first(&it, L);
+    fn = ljmi_vm_leaf(&it);
+  }
+  if (!fn) return vm->vm_site[LJM_STATE_HOST];
+  return ljmi_vm4_leafsite(vm, &it, fn,
+                           vm->g->hookmask & HOOK_GC ? LJM_STATE_FINALIZER
+                                                     : LJM_STATE_INTERP);
+}
+
+#if LJ_HASJIT
+
+/* The frame where a trace started. */
+static void ljmi_vm4_traceroot(ljmi_frames *it, lua_State *L, TValue *base)
+{
+  ljmi_frames_first(it, L);
+  it->f = base - 1;
+  ljmi_frames_cframe(it);
+}
+
+/* A trace allocates for a fast function that has taken the place of the one
+** where the trace started: it was tail-called. The caller is the site. */
+static uint32_t ljmi_vm4_tailcalled(ljm_vm *vm, ljmi_frames *it,
+                                    uint32_t state)
+{
+  GCfunc *fn;
+  ljmi_frames_next(it);
+  fn = ljmi_vm_leaf(it);
+  if (!fn) return vm->vm_site[LJM_STATE_HOST];
+  return ljmi_vm4_leafsite(vm, it, fn, state);
 }
 
 /* The stack of a node and the calls it is in, on top of `stack`. */
@@ -6421,18 +6442,23 @@ static uint32_t ljmi_vm4_traceframe(ljm_vm *vm, const GCtrace *T)
 /* By the return address into the machine code. */
 static uint32_t ljmi_vm4_trace(ljm_vm *vm, lua_State *L, GCtrace *T)
 {
+  ljmi_frames root, it;
   ljmi_siteslot *c;
   uintptr_t ra;
   uint32_t below, node, leaf;
   L = ljmi_vm_thread(vm, L);
   if (!L) return vm->vm_site[LJM_STATE_JIT];
   ra = ljmi_trace_ra(T, L);
-  below = ljmi_vm4_belowtrace(vm, L, tvref(vm->g->jit_base));
   if (!ra) ra = (uintptr_t)T;
+  ljmi_vm4_traceroot(&root, L, tvref(vm->g->jit_base));
+  it = root;
+  below = vm->depth > 1 ? ljmi_vm4_below(vm, &it) : 0;
   c = ljmi_vm4_siteslot(vm, ra, below);
   if (LJMI_LIKELY(ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT)))
     return c->site;
   node = ra == (uintptr_t)T ? 0 : ljmi_sites_node(T, ra);
+  if (node && !T->memprof->node[node].pt)
+    return ljmi_vm4_tailcalled(vm, &root, LJM_STATE_JIT);
   if (node)
     leaf = ljmi_vm4_chain(vm, T->memprof, node, below);
   else
@@ -6445,7 +6471,12 @@ static uint32_t ljmi_vm4_exit(ljm_vm *vm)
 {
   jit_State *J = G2J(vm->g);
   GCtrace *T = traceref(J, J->parent);
-  uint32_t below = ljmi_vm4_belowtrace(vm, J->L, vm->mp->exitbase);
+  ljmi_frames root;
+  uint32_t below;
+  ljmi_vm4_traceroot(&root, J->L, vm->mp->exitbase);
+  if (!T->memprof->node[vm->mp->exitnode].pt)
+    return ljmi_vm4_tailcalled(vm, &root, LJM_STATE_EXIT);
+  below = vm->depth > 1 ? ljmi_vm4_below(vm, &root) : 0;
   return ljm_encoder4_site(&vm->enc4,
                            ljmi_vm4_chain(vm, T->memprof, vm->mp->exitnode,
                                           below),
