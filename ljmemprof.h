@@ -11,6 +11,7 @@
 ** LJM_API              extern     what stands before each public function
 ** LJM_NO_RESOLVER      undefined  loaded modules stay unknown, C functions are
 **                                 addresses; set by itself where not Linux
+** LJM_NO_SELFSTART     undefined  LJMEMPROF in the environment means nothing
 ** LJM_LUAJIT           undefined  the LuaJIT binding, too; lj_memprof.c of a
 **                                 patched LuaJIT tree defines it
 **
@@ -263,13 +264,16 @@ typedef struct ljm_file {
   int fd;
   int created;  /* The file was not there before. */
   uint64_t pid; /* Who opened it; a forked child removes nothing. */
+  uint64_t dev, ino; /* What was opened. */
 } ljm_file;
 
 /* Opens `path` for writing and makes `*sink` write to it. "%p" in `path`
 ** stands for the process id, "%%" for "%". An existing file keeps its content
 ** until the first write has succeeded; one closed before that is left as it
-** was, and removed if it was not there. `f` must stay in place until the sink
-** is closed, which the encoder's finish and free do. `alloc` may be NULL.
+** was, and removed if it was not there. A host that closes the file behind
+** its back gets no byte into what it opens next. `f` must stay in place until
+** the sink is closed, which the encoder's finish and free do. `alloc` may be
+** NULL.
 ** LJM_OK, LJM_E_ARG (NULL, or an unknown % sequence), LJM_E_NOMEM, LJM_E_IO;
 ** `err` (may be NULL) gets the details. Keeps errno. */
 LJM_API ljm_status ljm_file_open(ljm_file *f, ljm_sink *sink,
@@ -921,6 +925,53 @@ LJM_API ljm_status ljm_recorder_flush(struct lua_State *L);
 LJM_API ljm_status ljm_recorder_mark(struct lua_State *L, const char *label,
                                      size_t size);
 
+/* Start by the environment. When a VM is created, the patched library reads
+** LJMEMPROF once in each process: words with commas between them.
+**   file=PATH    record into PATH, which is the rest of the value, commas
+**                included; so this word comes last. "%p" is the process id,
+**                "%%" is "%". The second recording of a process gets ".2"
+**                after the name, and so on.
+**   stacks       with call stacks; stacks=N: of at most N frames
+**   sample=N     one sample in N bytes on average; k, m, g allowed
+**   vms=N        at most N recordings in a process (default 64)
+**   control      take orders, see ljm_control
+**   wait         record nothing before the first order; implies control
+**   log=PATH     tell in this file, one line each, what begins, ends, fails
+** A value with any other word is refused as a whole. A recording ends with
+** its VM or process. A child process (fork) goes on in a file of its own at
+** its next event if the name has "%p", else not. Nothing of it happens in a
+** process with privileges that its user lacks (setuid, capabilities), or in a
+** library built with LJM_NO_SELFSTART. */
+
+#define LJM_CONTROL_MAGIC "ljmctl1"
+
+typedef enum ljm_order {
+  LJM_ORDER_NONE = 0,
+  LJM_ORDER_START = 1,   /* Into the next file. */
+  LJM_ORDER_STOP = 2,
+  LJM_ORDER_SNAPSHOT = 3 /* Write all pending bytes: the file tells all. */
+} ljm_order;
+
+/* How a running VM takes orders, if its environment asked for that: a page of
+** memory without a name in the file system ("memfd:ljmemprof" in
+** /proc/PID/fd), mode 0600, sealed so that nobody can make it shorter.
+** The VM's own thread looks at `order` when it allocates; no other thread, no
+** signal. To give one: add 256, put an ljm_order in the low byte, wait until
+** `answer` is the same. All else is told by the VM, and is never read back. */
+typedef struct ljm_control {
+  char magic[8];      /* LJM_CONTROL_MAGIC. */
+  uint64_t pid;       /* Whose page it is; a child inherits its parent's. */
+  uint32_t number;    /* Of the VM in its process, from 1. */
+  uint32_t order;     /* Written from outside. */
+  uint32_t answer;    /* The order that was carried out last. */
+  uint32_t status;    /* The ljm_status of that. */
+  uint32_t sys_errno; /* And its error number, or 0. */
+  uint32_t recording; /* 1: something is being recorded now. */
+  uint64_t written;   /* Bytes of the recording, as of the last order. */
+  uint64_t dropped;   /* Events that it left out. */
+  char path[4040];    /* Its file, cut if longer. */
+} ljm_control;
+
 #endif /* LJMEMPROF_H */
 
 /* == Implementation ===================================================== */
@@ -1285,11 +1336,21 @@ static int ljmi_file_begun(ljm_file *f, ptrdiff_t taken)
   return ljmi_sys_truncate(f->fd, taken) == 0 ? 0 : errno;
 }
 
+/* Is the file still ours? A host that closes all files, as daemons do, may
+** have been given the number for another. */
+static int ljmi_file_ours(const ljm_file *f)
+{
+  ljmi_stat st;
+  return ljmi_sys_stat(f->fd, &st) == 0 && (uint64_t)st.st_dev == f->dev &&
+         (uint64_t)st.st_ino == f->ino;
+}
+
 static ptrdiff_t ljmi_file_write(void *user, const void *data, size_t size)
 {
   ljm_file *f = (ljm_file *)user;
   ptrdiff_t n;
   int err;
+  if (!ljmi_file_ours(f)) return -(ptrdiff_t)EBADF;
   if (size > INT_MAX) size = INT_MAX;
   n = (ptrdiff_t)ljmi_sys_write(f->fd, data, size);
   if (n < 0) {
@@ -1316,7 +1377,8 @@ static int ljmi_file_close(void *user)
   if (f->path && f->created && f->pid == (uint64_t)ljmi_sys_pid())
     (void)ljmi_sys_unlink(f->path);
   ljmi_file_forget_path(f);
-  if (ljmi_sys_close(f->fd) != 0 && errno != EINTR) err = errno;
+  if (!ljmi_file_ours(f)) err = EBADF;
+  else if (ljmi_sys_close(f->fd) != 0 && errno != EINTR) err = errno;
   f->fd = -1;
   return err;
 }
@@ -1381,6 +1443,7 @@ static ljm_status ljmi_file_open_path(ljm_file *f, const char *path,
 {
   char pid[24];
   size_t n;
+  ljmi_stat st;
   f->pid = (uint64_t)ljmi_sys_pid();
   ljmi_decimal(pid, f->pid);
   n = ljmi_expand_path(NULL, path, pid);
@@ -1392,11 +1455,14 @@ static ljm_status ljmi_file_open_path(ljm_file *f, const char *path,
   ljmi_expand_path(f->path, path, pid);
   f->path[n] = '\0';
   f->fd = ljmi_open_new_or_old(f->path, &f->created);
-  if (f->fd < 0) {
+  if (f->fd < 0 || ljmi_sys_stat(f->fd, &st) != 0) {
     int sys = errno;
+    if (f->fd >= 0) (void)ljmi_sys_close(f->fd);
     ljmi_file_forget_path(f);
     return ljmi_fail(err, LJM_E_IO, sys, 0);
   }
+  f->dev = (uint64_t)st.st_dev;
+  f->ino = (uint64_t)st.st_ino;
   return LJM_OK;
 }
 
@@ -5451,6 +5517,11 @@ LJM_API void ljm_resolver_free(ljm_resolver *r)
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#endif
 
 #include "luajit.h"
 #include "lj_obj.h"
@@ -5776,6 +5847,13 @@ typedef struct ljmi_level {
 #define LJMI_STACKS_SPARE 65536
 
 struct ljmi_slot;
+struct ljmi_self;
+
+#if !defined(LJM_NO_SELFSTART) && defined(__GNUC__)
+#define LJMI_SELF 1
+#else
+#define LJMI_SELF 0
+#endif
 
 /* Lives from the first start until the VM is closed: C modules may keep the
 ** allocator they were given. */
@@ -5804,6 +5882,7 @@ typedef struct ljm_vm {
   size_t module_cap;
   ljm_result result;
   struct ljmi_slot *slot;
+  struct ljmi_self *self;  /* Started by the environment. */
   struct ljm_vm *next, *prev;  /* Running recorders. */
   /* Format 3. */
   ljmi_set protos, cfuncs, traces;
@@ -6865,7 +6944,7 @@ static void ljmi_slot_release(ljm_vm *vm)
 /* Is our hook in the place of the host's allocator? */
 static int ljmi_vm_hooked(const ljm_vm *vm)
 {
-  return vm->running && vm->g->allocf == vm->hook && vm->g->allocd == vm;
+  return vm->g->allocf == vm->hook && vm->g->allocd == vm;
 }
 
 static lua_Alloc ljmi_vm_getallocf(ljm_vm *vm, void **ud)
@@ -6915,6 +6994,19 @@ static void ljmi_vm_unlink(ljm_vm *vm)
   if (vm->next) vm->next->prev = vm->prev;
   pthread_mutex_unlock(&ljmi_lock);
 }
+
+#if LJMI_SELF
+static void ljmi_self_began(ljm_vm *vm);
+static void ljmi_self_ended(ljm_vm *vm);
+static void ljmi_self_leave(ljm_vm *vm);
+static void ljmi_self_close(ljm_vm *vm);
+#else
+#define ljmi_self_began(vm) ((void)0)
+#define ljmi_self_ended(vm) ((void)0)
+#define ljmi_self_leave(vm) ((void)0)
+#define ljmi_self_close(vm) ((void)0)
+#define ljmi_self_newstate(L) ((void)0)
+#endif
 
 /* Put the host's allocator back, unless it has set another one. */
 static void ljmi_vm_detach(ljm_vm *vm)
@@ -6975,6 +7067,7 @@ static ljm_status ljmi_vm_finish(ljm_vm *vm, ljm_reason reason)
   vm->result.written = vm->b->out.written;
   vm->result.dropped = vm->b->dropped;
   ljmi_vm_clear(vm);
+  ljmi_self_ended(vm);
   errno = saved;
   return st;
 }
@@ -7001,6 +7094,20 @@ static int ljmi_options_valid(const ljm_options *o)
   return o->depth <= LJMI_DEPTH_MAX && o->sample <= UINT64_C(1) << 48;
 }
 
+/* The recorder of L's VM, made if there is none. */
+static ljm_vm *ljmi_vm_make(lua_State *L)
+{
+  ljm_vm *vm = ljmi_vm_of(L);
+  if (vm) return vm;
+  vm = (ljm_vm *)malloc(sizeof(ljm_vm));
+  if (!vm) return NULL;
+  memset(vm, 0, sizeof(ljm_vm));
+  vm->g = G(L);
+  vm->mp = G2MP(vm->g);
+  vm->mp->rec = vm;
+  return vm;
+}
+
 /* The recorder of L's VM, made if there is none, ready for a start. */
 static ljm_status ljmi_vm_prepare(lua_State *L, const ljm_options *o,
                                   ljm_vm **res)
@@ -7012,14 +7119,9 @@ static ljm_status ljmi_vm_prepare(lua_State *L, const ljm_options *o,
   if (!ljmi_options_valid(o) ||
       ljmi_memory_init(&mem, &o->encoder.alloc, UINT64_MAX) != LJM_OK)
     return LJM_E_ARG;
-  if (!vm) {
-    vm = (ljm_vm *)malloc(sizeof(ljm_vm));
-    if (!vm) return LJM_E_NOMEM;
-    memset(vm, 0, sizeof(ljm_vm));
-    vm->g = G(L);
-    vm->mp = G2MP(vm->g);
-    vm->mp->rec = vm;
-  } else if (vm->running) {  /* Inherited from the parent process. */
+  vm = ljmi_vm_make(L);
+  if (!vm) return LJM_E_NOMEM;
+  if (vm->running) {  /* Inherited from the parent process. */
     (void)ljmi_vm_finish(vm, LJM_REASON_STOPPED);
   }
   vm->mem = mem;
@@ -7143,6 +7245,7 @@ static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *o,
 {
   ljm_status st = ljmi_vm_open(vm, o, err);
   if (st != LJM_OK) return st;
+  ljmi_self_leave(vm);
   if (vm->format == 3) {
     vm->hook = ljmi_vm3_hook;
     vm->foreign = ljmi_vm3_foreign;
@@ -7161,6 +7264,7 @@ static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *o,
   vm->g->allocd = vm;
   vm->running = 1;
   ljmi_vm_link(vm);
+  ljmi_self_began(vm);
   return LJM_OK;
 }
 
@@ -7215,6 +7319,7 @@ static void ljmi_vm_exit(ljm_vm *vm)
 static void ljmi_vm_close(ljm_vm *vm)
 {
   if (vm->running) (void)ljmi_vm_finish(vm, LJM_REASON_CLOSED);
+  ljmi_self_close(vm);
   ljmi_slot_release(vm);
   vm->mp->rec = NULL;
   free(vm);
@@ -7323,6 +7428,527 @@ LJM_API ljm_status ljm_recorder_mark(struct lua_State *L, const char *label,
   return ljmi_vm4_mark(vm, LJM_MARK_PROGRAM,
                        size ? ljm_encoder4_string(&vm->enc4, label, size) : 0);
 }
+
+/* -- start by the environment, orders from outside */
+
+#if LJMI_SELF
+
+#define LJMI_SELF_PATH 4096
+
+/* What the environment asks for, read once. Guarded by ljmi_lock. */
+typedef struct ljmi_orders {
+  int ready;               /* The environment was read. */
+  int on, control, wait;
+  uint32_t limit;          /* Recordings of a process. */
+  uint32_t begun;          /* So far. */
+  uint32_t vms;            /* VMs so far. */
+  ljm_options opts;
+  int log;                 /* Open file or -1. */
+  struct stat log_stat;    /* What it was when it was opened. */
+  struct ljmi_self *first; /* All VMs of the process. */
+  char file[LJMI_SELF_PATH];
+} ljmi_orders;
+
+static ljmi_orders ljmi_self_orders;
+
+/* A VM that was started by the environment. */
+typedef struct ljmi_self {
+  struct ljm_vm *vm;
+  struct ljmi_self *next, *prev;
+  lua_Alloc hook;          /* The recorder's own, called by ours. */
+  ljm_control *page;       /* NULL: takes no orders. */
+  int page_fd;
+  ino_t page_ino;
+  uint32_t served;         /* The last order. */
+  uint32_t vm_number, number;  /* Of the VM; of its recording. */
+  int forked;              /* This is a child that knows nothing yet. */
+  int idle;                /* Our hook stands there and records nothing. */
+} ljmi_self;
+
+/* Has the process privileges that its user lacks? */
+static int ljmi_self_secure(void)
+{
+#if defined(__linux__)
+  return getauxval(AT_SECURE) != 0;
+#else
+  return issetugid() != 0;
+#endif
+}
+
+/* A word's value as a number of bytes. 0: it is none. */
+static uint64_t ljmi_self_size(const char *s, size_t len)
+{
+  static const char units[] = "kmg";
+  uint64_t n = 0;
+  size_t i = 0;
+  const char *u;
+  for (; i < len && s[i] >= '0' && s[i] <= '9'; i++) {
+    if (n > UINT64_MAX / 10240) return 0;
+    n = n * 10 + (uint64_t)(s[i] - '0');
+  }
+  if (i == 0 || i == len) return i ? n : 0;
+  u = (const char *)memchr(units, s[i] | 32, 3);
+  if (!u || i + 1 != len || n >> 30) return 0;
+  return n << 10 * (u - units + 1);
+}
+
+static int ljmi_self_is(const char *word, size_t len, const char *name)
+{
+  return len == strlen(name) && memcmp(word, name, len) == 0;
+}
+
+static int ljmi_self_log(const char *word, uint32_t number, const char *what);
+
+/* Opens the log. It is kept open: a host may give up the rights to do so
+** later, or its idea of the file system. */
+static int ljmi_self_openlog(const char *path, size_t len)
+{
+  ljmi_orders *o = &ljmi_self_orders;
+  char name[LJMI_SELF_PATH];
+  if (len == 0 || len >= sizeof(name) || o->log >= 0) return 0;
+  memcpy(name, path, len);
+  name[len] = 0;
+  o->log = open(name, O_WRONLY | O_APPEND | O_CREAT | LJMI_O_CLOEXEC, 0600);
+  return o->log < 0 || fstat(o->log, &o->log_stat) == 0;
+}
+
+/* One word of LJMEMPROF. */
+static int ljmi_self_word(ljmi_orders *o, const char *s, size_t len)
+{
+  uint64_t n;
+  if (ljmi_self_is(s, len, "control")) {
+    o->control = 1;
+  } else if (ljmi_self_is(s, len, "wait")) {
+    o->control = o->wait = 1;
+  } else if (ljmi_self_is(s, len, "stacks")) {
+    o->opts.depth = 0;
+  } else if (len > 7 && memcmp(s, "stacks=", 7) == 0) {
+    n = ljmi_self_size(s + 7, len - 7);
+    o->opts.depth = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+    return n > 0;
+  } else if (len > 7 && memcmp(s, "sample=", 7) == 0) {
+    o->opts.sample = ljmi_self_size(s + 7, len - 7);
+    return o->opts.sample > 0;
+  } else if (len > 4 && memcmp(s, "vms=", 4) == 0) {
+    n = ljmi_self_size(s + 4, len - 4);
+    o->limit = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+    return n > 0;
+  } else if (len > 4 && memcmp(s, "log=", 4) == 0) {
+    return ljmi_self_openlog(s + 4, len - 4);
+  } else {
+    return len == 0;
+  }
+  return 1;
+}
+
+/* The whole value. */
+static int ljmi_self_parse(ljmi_orders *o, const char *s)
+{
+  size_t len;
+  for (;;) {
+    if (strncmp(s, "file=", 5) == 0) {
+      len = strlen(s + 5);
+      if (len == 0 || len >= sizeof(o->file)) return 0;
+      memcpy(o->file, s + 5, len + 1);
+      return 1;
+    }
+    len = strcspn(s, ",");
+    if (!ljmi_self_word(o, s, len)) return 0;
+    if (!s[len]) return 0;  /* No file. */
+    s += len + 1;
+  }
+}
+
+static void ljmi_self_prefork(void) { pthread_mutex_lock(&ljmi_lock); }
+static void ljmi_self_postfork(void) { pthread_mutex_unlock(&ljmi_lock); }
+static void ljmi_self_child(void);
+
+/* Reads the environment, once a process. */
+static int ljmi_self_wanted(void)
+{
+  ljmi_orders *o = &ljmi_self_orders;
+  const char *env;
+  int bad = 0;
+  pthread_mutex_lock(&ljmi_lock);
+  if (!o->ready) {
+    o->ready = 1;
+    o->log = -1;
+    o->limit = 64;
+    o->opts.depth = 1;
+    env = ljmi_self_secure() ? NULL : getenv("LJMEMPROF");
+    if (env && *env) {
+      o->on = ljmi_self_parse(o, env);
+      bad = !o->on;
+    }
+    if (o->on)
+      (void)pthread_atfork(ljmi_self_prefork, ljmi_self_postfork,
+                           ljmi_self_child);
+  }
+  pthread_mutex_unlock(&ljmi_lock);
+  if (bad) (void)ljmi_self_log("fail", 0, "LJMEMPROF is not understood");
+  return o->on;
+}
+
+/* Appends a line to the log: WORD, process, number, text. */
+static int ljmi_self_log(const char *word, uint32_t number, const char *what)
+{
+  ljmi_orders *o = &ljmi_self_orders;
+  char line[LJMI_SELF_PATH + 128];
+  struct stat st;
+  int n;
+  /* A host that closes all files may have given the number to another. */
+  if (o->log < 0 || fstat(o->log, &st) != 0 ||
+      st.st_dev != o->log_stat.st_dev || st.st_ino != o->log_stat.st_ino)
+    return 0;
+  n = snprintf(line, sizeof(line), "%s\t%ld\t%lu\t%s", word, (long)getpid(),
+               (unsigned long)number, what);
+  if (n < 0) return 0;
+  if ((size_t)n > sizeof(line) - 2) n = (int)sizeof(line) - 2;
+  line[n++] = '\n';
+  return write(o->log, line, (size_t)n) == (ssize_t)n;
+}
+
+/* -- the page */
+
+/* Lets go of it, here. */
+static void ljmi_self_nopage(ljmi_self *self)
+{
+  struct stat st;
+  if (!self->page) return;
+  (void)munmap(self->page, sizeof(*self->page));
+  self->page = NULL;
+  if (fstat(self->page_fd, &st) == 0 && st.st_ino == self->page_ino)
+    (void)close(self->page_fd);
+}
+
+#if defined(__linux__) && defined(SYS_memfd_create)
+/* Of <linux/memfd.h> and <linux/fcntl.h>, which libc may hide. */
+#define LJMI_MFD_CLOEXEC 1u
+#define LJMI_MFD_ALLOW_SEALING 2u
+#define LJMI_F_ADD_SEALS 1033
+#define LJMI_F_SEAL_SIZE 7  /* SEAL, SHRINK, GROW. */
+
+static int ljmi_self_memfd(void)
+{
+  int fd = (int)syscall(SYS_memfd_create, "ljmemprof",
+                        LJMI_MFD_CLOEXEC | LJMI_MFD_ALLOW_SEALING);
+  if (fd < 0) return -1;
+  if (fchmod(fd, 0600) == 0 &&
+      ftruncate(fd, (off_t)sizeof(ljm_control)) == 0 &&
+      fcntl(fd, LJMI_F_ADD_SEALS, LJMI_F_SEAL_SIZE) == 0)
+    return fd;
+  (void)close(fd);
+  return -1;
+}
+#else
+static int ljmi_self_memfd(void) { return -1; }
+#endif
+#undef LJMI_MFD_CLOEXEC
+#undef LJMI_MFD_ALLOW_SEALING
+#undef LJMI_F_ADD_SEALS
+#undef LJMI_F_SEAL_SIZE
+
+/* Without one the VM takes no orders, which the log tells. */
+static void ljmi_self_newpage(ljmi_self *self)
+{
+  struct stat st;
+  void *p;
+  int fd;
+  if (!ljmi_self_orders.control) return;
+  fd = ljmi_self_memfd();
+  if (fd >= 0 && fstat(fd, &st) == 0) {
+    p = mmap(NULL, sizeof(ljm_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+             0);
+    if (p != MAP_FAILED) {
+      self->page = (ljm_control *)p;
+      self->page_fd = fd;
+      self->page_ino = st.st_ino;
+      self->served = 0;
+      self->page->pid = (uint64_t)getpid();
+      self->page->number = self->vm_number;
+      memcpy(self->page->magic, LJM_CONTROL_MAGIC, 8);
+      return;
+    }
+  }
+  if (fd >= 0) (void)close(fd);
+  (void)ljmi_self_log("fail", self->number, "control is not possible here");
+}
+
+static void ljmi_self_tell(ljmi_self *self)
+{
+  const ljm_vm *vm = self->vm;
+  const ljm_buffer *b = vm->running ? vm->b : NULL;
+  ljm_control *page = self->page;
+  if (!page) return;
+  page->recording = (uint32_t)vm->running;
+  page->written = b ? b->out.written : vm->result.written;
+  page->dropped = b ? b->dropped : vm->result.dropped;
+}
+
+/* -- recordings of our own */
+
+/* The file's name for a recording: the first has none added. */
+static int ljmi_self_name(char *buf, size_t size, uint32_t number)
+{
+  int n = number < 2 ? snprintf(buf, size, "%s", ljmi_self_orders.file)
+        : snprintf(buf, size, "%s.%lu", ljmi_self_orders.file,
+                   (unsigned long)number);
+  return n > 0 && (size_t)n < size;
+}
+
+/* The next number for a recording, 0: there were enough. */
+static uint32_t ljmi_self_number(void)
+{
+  ljmi_orders *o = &ljmi_self_orders;
+  uint32_t n = 0;
+  pthread_mutex_lock(&ljmi_lock);
+  if (o->begun < o->limit) n = ++o->begun;
+  pthread_mutex_unlock(&ljmi_lock);
+  return n;
+}
+
+/* The name with %p and %% resolved, as it is told. */
+static void ljmi_self_path(char *buf, size_t size, const char *name)
+{
+  size_t n = 0;
+  for (; *name && n + 24 < size; name++) {
+    if (*name == '%' && name[1] == 'p')
+      n += (size_t)snprintf(buf + n, size - n, "%ld", (long)getpid());
+    else
+      buf[n++] = *name;
+    if (*name == '%') name++;
+  }
+  buf[n] = 0;
+}
+
+static ljm_status ljmi_self_start(ljmi_self *self, lua_State *L,
+                                  ljm_error *err)
+{
+  char name[LJMI_SELF_PATH + 16], path[LJMI_SELF_PATH + 64];
+  ljm_status st = LJM_E_LIMIT;
+  uint32_t number = self->vm->running ? 0 : ljmi_self_number();
+  memset(err, 0, sizeof(*err));
+  if (self->vm->running) return LJM_E_RUNNING;
+  if (number && ljmi_self_name(name, sizeof(name), number)) {
+    self->number = number;
+    st = ljm_recorder_start_file(L, name, &ljmi_self_orders.opts, err);
+  }
+  if (st == LJM_OK) {
+    ljmi_self_path(path, sizeof(path), name);
+    path[sizeof(self->page->path) - 1] = 0;
+    if (self->page) memcpy(self->page->path, path, strlen(path) + 1);
+    (void)ljmi_self_log("begin", number, path);
+  } else if (number) {
+    (void)ljmi_self_log("fail", number, err->sys_errno
+                        ? strerror(err->sys_errno) : ljm_status_text(st));
+  }
+  ljmi_self_tell(self);
+  return st;
+}
+
+/* -- the hook that looks for orders */
+
+static void *ljmi_self_hook(void *ud, void *p, size_t osz, size_t nsz);
+
+/* Puts our hook before the recorder's. */
+static void ljmi_self_wrap(ljmi_self *self)
+{
+  ljm_vm *vm = self->vm;
+  if (vm->hook == ljmi_self_hook || !ljmi_vm_hooked(vm)) return;
+  self->hook = vm->hook;
+  vm->hook = vm->g->allocf = ljmi_self_hook;
+}
+
+/* A recording begins: our hook comes in front if it has something to do. */
+static void ljmi_self_began(ljm_vm *vm)
+{
+  if (vm->self && vm->self->page) ljmi_self_wrap(vm->self);
+}
+
+/* Between recordings our hook alone waits for the order to start. */
+static void ljmi_self_idle(ljmi_self *self)
+{
+  ljm_vm *vm = self->vm;
+  if (!self->page || vm->running || self->idle) return;
+  vm->allocf = vm->g->allocf;
+  vm->allocd = vm->g->allocd;
+  vm->hook = vm->g->allocf = ljmi_self_hook;
+  vm->g->allocd = vm;
+  self->idle = 1;
+}
+
+/* Our hook goes, before a recording begins or the VM ends. */
+static void ljmi_self_leave(ljm_vm *vm)
+{
+  ljmi_self *self = vm->self;
+  if (!self || !self->idle) return;
+  self->idle = 0;
+  if (!ljmi_vm_hooked(vm)) return;  /* The host has set another allocator. */
+  vm->g->allocf = vm->allocf;
+  vm->g->allocd = vm->allocd;
+}
+
+/* A recording has ended. */
+static void ljmi_self_ended(ljm_vm *vm)
+{
+  static const char *const reasons[] = {
+    "stopped", "VM closed", "process exit", "writing failed", "limit reached",
+    "out of memory", "allocator replaced by the host"
+  };
+  ljmi_self *self = vm->self;
+  char what[160];
+  if (!self || self->forked) return;
+  (void)snprintf(what, sizeof(what), "%s%s%s, %llu bytes",
+                 reasons[vm->result.reason],
+                 vm->result.error.sys_errno ? ": " : "",
+                 vm->result.error.sys_errno
+                   ? strerror(vm->result.error.sys_errno) : "",
+                 (unsigned long long)vm->result.written);
+  (void)ljmi_self_log("end", self->number, what);
+  ljmi_self_tell(self);
+  if (vm->result.reason != LJM_REASON_CLOSED &&
+      vm->result.reason != LJM_REASON_EXIT && !vm->replaced)
+    ljmi_self_idle(self);
+}
+
+/* First event in a child process: the parent's recording is not ours. */
+static void ljmi_self_fork(ljmi_self *self, lua_State *L)
+{
+  ljm_vm *vm = self->vm;
+  ljm_error err;
+  int was = vm->running, idle = self->idle;
+  if (was) (void)ljmi_vm_finish(vm, LJM_REASON_STOPPED);
+  self->forked = 0;
+  ljmi_self_leave(vm);
+  ljmi_self_nopage(self);
+  if (!strstr(ljmi_self_orders.file, "%p")) return;
+  ljmi_self_newpage(self);
+  if (was && ljmi_self_start(self, L, &err) == LJM_OK) return;
+  if (was || idle) ljmi_self_idle(self);
+}
+
+static void ljmi_self_obey(ljmi_self *self, lua_State *L, uint32_t order)
+{
+  ljm_control *page = self->page;
+  ljm_error err;
+  ljm_status st;
+  memset(&err, 0, sizeof(err));
+  switch (order & 255) {
+  case LJM_ORDER_START:
+    st = ljmi_self_start(self, L, &err);
+    break;
+  case LJM_ORDER_STOP:
+    st = ljm_recorder_stop(L, NULL);
+    err = self->vm->result.error;
+    break;
+  case LJM_ORDER_SNAPSHOT:
+    st = ljm_recorder_flush(L);
+    break;
+  default:
+    st = LJM_E_ARG;
+    break;
+  }
+  self->served = order;
+  ljmi_self_tell(self);
+  page->status = (uint32_t)st;
+  page->sys_errno = (uint32_t)err.sys_errno;
+  __atomic_store_n(&page->answer, order, __ATOMIC_RELEASE);
+}
+
+/* Something is to be done before the call that came goes on. */
+static LJMI_NOINLINE void ljmi_self_attend(ljmi_self *self)
+{
+  ljm_vm *vm = self->vm;
+  lua_State *L = vm->mp->L;  /* The call's. */
+  lua_State *any = mainthread(vm->g);
+  uint32_t order;
+  if (vm->b && vm->b->out.busy) return;
+  if (self->forked) {
+    ljmi_self_fork(self, any);
+  } else {
+    order = __atomic_load_n(&self->page->order, __ATOMIC_ACQUIRE);
+    ljmi_self_obey(self, any, order);
+  }
+  vm->mp->L = L;
+}
+
+static void *ljmi_self_hook(void *ud, void *p, size_t osz, size_t nsz)
+{
+  ljm_vm *vm = (ljm_vm *)ud;
+  ljmi_self *self = vm->self;
+  if (LJMI_UNLIKELY(self->forked || (self->page &&
+      __atomic_load_n(&self->page->order, __ATOMIC_RELAXED) !=
+      self->served)))
+    ljmi_self_attend(self);
+  if (LJMI_LIKELY(vm->running)) {
+    lua_Alloc f = vm->hook == ljmi_self_hook ? self->hook : vm->hook;
+    return f(vm, p, osz, nsz);
+  }
+  return vm->allocf(vm->allocd, p, osz, nsz);
+}
+
+/* In a child process, right after fork: only notes what the VM's own thread
+** does at its next event. */
+static void ljmi_self_child(void)
+{
+  ljmi_self *self;
+  pthread_mutex_unlock(&ljmi_lock);
+  ljmi_self_orders.begun = 0;
+  for (self = ljmi_self_orders.first; self; self = self->next) {
+    self->forked = 1;
+    ljmi_self_wrap(self);
+  }
+}
+
+/* -- a VM comes and goes */
+
+/* A new VM: record it if the environment says so. */
+static void ljmi_self_newstate(lua_State *L)
+{
+  ljmi_orders *o = &ljmi_self_orders;
+  ljm_error err;
+  ljmi_self *self;
+  int saved = errno;
+  if (LJMI_LIKELY(!ljmi_self_wanted())) return;
+  self = (ljmi_self *)malloc(sizeof(ljmi_self));
+  if (self) {
+    memset(self, 0, sizeof(*self));
+    self->vm = ljmi_vm_make(L);
+  }
+  if (!self || !self->vm) {
+    free(self);
+  } else {
+    self->vm->self = self;
+    pthread_mutex_lock(&ljmi_lock);
+    self->vm_number = ++o->vms;
+    self->next = o->first;
+    if (o->first) o->first->prev = self;
+    o->first = self;
+    pthread_mutex_unlock(&ljmi_lock);
+    ljmi_self_newpage(self);
+    if (o->wait || ljmi_self_start(self, L, &err) != LJM_OK)
+      ljmi_self_idle(self);
+  }
+  errno = saved;
+}
+
+/* The VM ends, its recording has. */
+static void ljmi_self_close(ljm_vm *vm)
+{
+  ljmi_self *self = vm->self;
+  if (!self) return;
+  ljmi_self_leave(vm);
+  vm->self = NULL;
+  pthread_mutex_lock(&ljmi_lock);
+  if (self->prev) self->prev->next = self->next;
+  else ljmi_self_orders.first = self->next;
+  if (self->next) self->next->prev = self->prev;
+  pthread_mutex_unlock(&ljmi_lock);
+  ljmi_self_nopage(self);
+  free(self);
+}
+
+#endif /* LJMI_SELF */
 
 #endif /* LJM_LUAJIT */
 

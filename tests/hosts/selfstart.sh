@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# selfstart.sh LJRECORD LJPARSE LUAJIT - a host that knows nothing of the
+# profiler on the real patched library: start by the environment, several VMs,
+# threads, children, files closed behind our back, orders from outside.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+record=$1 parse=$2
+tree=$(cd "$(dirname "$3")/.." && pwd)
+dir=$(mktemp -d)
+chmod 755 "$dir"
+trap 'rm -rf "$dir"' EXIT
+cc=${CC:-gcc}
+bad=0
+cd "$dir"
+"$cc" -w -O1 "$here/host.c" -I "$tree/source/src" -o host \
+  "$tree/lib/libluajit-5.1.so.2" -lpthread
+export LD_LIBRARY_PATH=$tree/lib TMPDIR=$dir LUA_PATH=./?.lua
+
+fail() { echo "FAIL $*"; bad=1; }
+ok() { echo "ok   $*"; }
+
+# equal NAME HAVE WANT
+equal() { if [ "$2" = "$3" ]; then ok "$1"; else fail "$1: $2, want $3"; fi; }
+
+# kept FILE: how many allocations the profile has at the line that keeps, JIT
+# or not, by the start of the lines of the report.
+kept()
+{
+  local rc=0
+  "$parse" --format=text -o report.txt "$1" 2>parse.err || rc=$?
+  [ $rc = 0 ] || [ $rc = "${2:-0}" ] || { echo "ljparse: $rc"; return; }
+  awk '/^ALLOCATIONS/ { on = 1 } /^$/ { on = 0 }
+       on && /kept:[23]/ { sub(/.*: /, ""); n += $1 }
+       END { print n + 0 }' report.txt
+}
+
+# The table, and now and then the array it goes to.
+near() { [ "$1" -ge "$2" ] && [ "$1" -le $(($2 + $2 / 4 + 40)) ]; }
+
+LJMEMPROF="log=log,file=a,b.bin" ./host run 1000
+n=$(kept a,b.bin)
+if near "$n" 1000; then ok run; else fail "run: $n events"; fi
+equal log "$(awk '{ print $1, $3 }' log | tr '\n' ' ')" "begin 1 end 1 "
+if grep -q "VM closed" log; then ok reason; else fail "reason: $(cat log)"; fi
+
+rm -f log
+LJMEMPROF="log=log,file=open.bin" ./host open 1000
+if near "$(kept open.bin)" 1000; then ok open; else fail "open"; fi
+if grep -q "process exit" log; then ok exit; else fail "exit: $(cat log)"; fi
+
+for value in file=no/x stack,file=x vms=0,file=x control "x" "file=" \
+             "vms=9999999999999999999999,file=x" "log=,file=x"; do
+  rm -f log
+  LJMEMPROF="log=log,$value" ./host run 10
+  if grep -q '^fail' log && [ ! -e x ]; then ok "refused $value"
+  else fail "refused $value: $(cat log)"; fi
+done
+LJMEMPROF="" ./host run 10
+ok empty
+
+rm -f log
+LJMEMPROF="log=log,file=t.bin" ./host threads 200
+equal threads "$(grep -c '^end.*VM closed' log)" 8
+n=0
+for f in t.bin t.bin.{2..8}; do near "$(kept $f)" 200 && n=$((n + 1)); done
+equal threads_right "$n" 8
+
+rm -f log
+LJMEMPROF="log=log,vms=5,file=v.bin" ./host vms 20
+equal limit "$(grep -c ^begin log) $(ls v.bin* | wc -l)" "5 5"
+
+# Each worker has a file of its own; the parent's ends as if nothing were.
+rm -f log
+LJMEMPROF="log=log,file=w.%p.bin" ./host workers 300
+equal workers "$(grep -c '^end.*VM closed' log)" 4
+n=0
+for f in w.*.bin; do near "$(kept "$f")" 300 && n=$((n + 1)); done
+equal workers_right "$n" 3
+
+rm -f log w.*
+LJMEMPROF="log=log,file=w.bin" ./host workers 300
+equal not_followed "$(grep -c ^begin log) $(ls w.bin*)" "1 w.bin"
+near "$(kept w.bin)" 10 && ok parent || fail "parent: $(kept w.bin)"
+
+# Killed workers: what was written can be read, and the parent's is whole.
+rm -f log
+LJMEMPROF="log=log,file=k.%p.bin" ./host killed 20000
+equal killed "$(grep -c ^begin log) $(grep -c ^end log)" "4 1"
+n=0
+for f in k.*.bin; do
+  case $(kept "$f" 2) in ljparse*) ;; [0-9]????*) n=$((n + 1)) ;; esac
+done
+equal killed_readable "$n" 3
+
+# Nothing of ours goes into files that the host opened under our numbers.
+rm -f log
+LJMEMPROF="log=log,control,file=c.bin" ./host closing 20000 theirs
+equal closing "$(wc -c <theirs)" 0
+
+# Privileges that the user lacks: nothing is recorded, nothing is written.
+if [ "$(id -u)" = 0 ]; then
+  rm -f log
+  cp host priv
+  patchlib=$tree/lib
+  chown 65533:65533 priv
+  chmod 2755 priv
+  # The loader ignores LD_LIBRARY_PATH here: the path is built in.
+  "$cc" -w -O1 "$here/host.c" -I "$tree/source/src" -o priv.new \
+    "$tree/lib/libluajit-5.1.so.2" -lpthread "-Wl,-rpath,$patchlib"
+  cat priv.new >priv
+  chmod 2755 priv
+  mkdir -m 777 open
+  touch open/log && chmod 666 open/log
+  LJMEMPROF="log=open/log,file=$dir/open/p.bin" \
+    setpriv --reuid=65534 --regid=65534 --clear-groups ./priv.new run 10
+  equal unprivileged "$(grep -c ^begin open/log)" 1
+  rm -f open/p.bin; : >open/log
+  LJMEMPROF="log=open/log,file=$dir/open/p.bin" \
+    setpriv --reuid=65534 --regid=65534 --clear-groups ./priv run 10
+  equal privileged "$(cat open/log)$(ls open)" "log"
+else
+  echo "NOT RUN: privileged: only root can make a setgid program of others"
+fi
+
+# Orders from outside, to a host under ljrecord.
+"$record" "--library=$tree" -o s.bin ./host serve >out 2>err &
+pid=$!
+until grep -q ready out; do sleep 0.01; done
+host=$(pgrep -P $pid)
+order()
+{
+  local rc=0
+  "$record" "$1" "$host" >answer 2>&1 || rc=$?
+  echo "$rc $(sed -E 's/, file [^ ]*(\.[0-9])?,/,/; s/[0-9]+ bytes/N bytes/' answer)"
+}
+equal page_mode "$(stat -L -c %a "$(find "/proc/$host/fd" -lname '/memfd:ljm*')")" 600
+equal status "$(order --status)" \
+  "0 VM 1: recording, N bytes written, 0 events dropped"
+equal start_twice "$(order --start | head -n 1)" \
+  "1 ljrecord: VM 1: it is being recorded already"
+equal snapshot "$(order --snapshot)" \
+  "0 VM 1: recording, N bytes written, 0 events dropped"
+equal stop "$(order --stop)" "0 VM 1: idle, N bytes written, 0 events dropped"
+equal stop_twice "$(order --stop | head -n 1)" \
+  "1 ljrecord: VM 1: it is not being recorded"
+equal snapshot_idle "$(order --snapshot | head -n 1)" \
+  "1 ljrecord: VM 1: it is not being recorded"
+equal start "$(order --start)" \
+  "0 VM 1: recording, N bytes written, 0 events dropped"
+kill "$host"
+rc=0
+wait $pid || rc=$?
+equal served "$rc $(grep -c '^ljrecord: recorded s.bin' err)" "0 2"
+for f in s.bin.*; do
+  if [ "$(kept "$f")" != "ljparse: 2" ]; then ok "whole ${f##*.}"
+  else fail "$f: $(cat parse.err)"; fi
+done
+
+# Recording ends after a time, the host goes on; recording waits for an order.
+"$record" --duration=0.3 -o d.bin ./host serve >out 2>err &
+pid=$!
+until grep -q ready out; do sleep 0.01; done
+host=$(pgrep -P $pid)
+until "$record" --status "$host" | grep -q idle; do sleep 0.05; done
+kill "$host"
+wait $pid
+if grep -q 'recorded d.bin .*stopped' err; then ok duration
+else fail "duration: $(cat err)"; fi
+
+"$record" --wait -o e.bin ./host serve >out 2>err &
+pid=$!
+until grep -q ready out; do sleep 0.01; done
+host=$(pgrep -P $pid)
+equal waits "$(order --status)" "0 VM 1: idle, N bytes written, 0 events dropped"
+equal waited "$(order --start)" \
+  "0 VM 1: recording, N bytes written, 0 events dropped"
+kill "$host"
+wait $pid
+if grep -q 'recorded e.bin .*VM closed' err; then ok late
+else fail "late: $(cat err)"; fi
+exit $bad
