@@ -836,11 +836,13 @@ static int control(ljm_order order, const char *arg)
 typedef struct run {
   const options *opt;
   char *pattern, *log;
+  char *library;    /* The file that is under the host. */
   char *spool;      /* Where root's profiles are until the end, or NULL. */
   pid_t child;
   int status;       /* As of waitpid. */
   int done;         /* The child ended. */
   int leave;        /* Asked to wait no longer for the others. */
+  double ended;     /* And when. */
   double deadline;  /* Stop recording then; 0: never. */
 } run;
 
@@ -893,6 +895,7 @@ static void reap(run *r)
     if (pid != r->child) continue;
     r->status = status;
     r->done = 1;
+    r->ended = now();
   }
 }
 
@@ -925,18 +928,38 @@ static void check_deadline(run *r)
   free_log(&all);
 }
 
-/* How many recordings go on. */
-static size_t open_recordings(const run *r, long *pid)
+/* Has a process mapped the file? */
+static int has_mapped(long pid, const char *file)
+{
+  char *path = format("/proc/%ld/maps", pid), *line = NULL;
+  FILE *f = fopen(path, "r");
+  size_t room = 0;
+  int res = 0;
+  free(path);
+  while (f && !res && getline(&line, &room, f) > 0)
+    res = strstr(line, file) != NULL;
+  if (f) fclose(f);
+  free(line);
+  return res;
+}
+
+/* A process that the host left behind, that still uses LuaJIT: it records or
+** may begin to. 0: there is none. */
+static long straggler(const run *r)
 {
   recordings all = read_log(r->log);
-  size_t i, n = 0;
-  for (i = 0; i < all.count; i++) {
-    if (!is_open(&all.at[i])) continue;
-    *pid = all.at[i].pid;
-    n++;
-  }
+  char *path = format("/proc/self/task/%ld/children", (long)getpid());
+  FILE *f = fopen(path, "r");
+  size_t i;
+  long pid = 0, child;
+  for (i = 0; i < all.count && !pid; i++)
+    if (is_open(&all.at[i])) pid = all.at[i].pid;
+  while (f && !pid && fscanf(f, "%ld", &child) == 1)
+    if (has_mapped(child, r->library)) pid = child;
+  if (f) fclose(f);
+  free(path);
   free_log(&all);
-  return n;
+  return pid;
 }
 
 /* Waits for one signal, or so long. */
@@ -957,16 +980,15 @@ static void wait_a_while(run *r, long ms)
 ** are being recorded. */
 static void wait_for_all(run *r)
 {
-  size_t n, told = 0;
-  long pid = 0;
+  long pid, told = 0;
   while (!r->done) wait_a_while(r, r->deadline > 0 ? 200 : 60000);
-  while (!r->leave && (n = open_recordings(r, &pid)) > 0) {
-    if (n != told)
-      say("%zu recording%s still going on (process %ld%s); interrupt to leave "
-          "%s", n, n > 1 ? "s are" : " is", pid, n > 1 ? " and others" : "",
-          n > 1 ? "them" : "it");
-    told = n;
-    wait_a_while(r, 200);
+  while (!r->leave && (pid = straggler(r)) != 0) {
+    wait_a_while(r, told ? 200 : 20);
+    if (!told && now() > r->ended + 1) {
+      say("process %ld goes on, and is being recorded; interrupt to leave it",
+          pid);
+      told = pid;
+    }
   }
 }
 
@@ -1109,11 +1131,12 @@ static int record(const options *opt, char **argv)
   char *lib;
   int fd;
   inspect(&prog, argv[0]);
-  lib = prog.patched ? NULL : choose_library(&prog, opt->library);
+  memset(&r, 0, sizeof(r));
+  lib = prog.patched ? prog.image : choose_library(&prog, opt->library);
+  r.library = (char *)need(realpath(lib, NULL));
   if (!prog.linked && !prog.patched)
     say("%s does not need %s itself; what loads it later is recorded",
         prog.image, SONAME);
-  memset(&r, 0, sizeof(r));
   r.opt = opt;
   r.spool = make_spool();
   r.pattern = pattern_of(r.spool ? r.spool : NULL, opt->file);
@@ -1121,7 +1144,7 @@ static int record(const options *opt, char **argv)
   if ((fd = mkostemp(r.log, O_CLOEXEC)) < 0)
     fail(EXIT_OURS, "%s: %s", r.log, strerror(errno));
   close(fd);
-  if (lib) set_library(&prog, lib);
+  if (!prog.patched) set_library(&prog, lib);
   set_orders(opt, r.pattern, r.log);
   if (opt->duration > 0) r.deadline = now() + opt->duration;
   start_child(&r, &prog, argv);
@@ -1138,7 +1161,7 @@ static const char usage_text[] =
 "Runs a program that uses LuaJIT on a patched library and records what its\n"
 "Lua states allocate.\n"
 "  -o, --output FILE  the profile; \"%p\" is the process id (default:\n"
-"                     memprof.bin, or memprof.bin.PID where there are several)\n"
+"                     memprof.bin, and memprof.bin.PID where there are more)\n"
 "  --sample=BYTES     one sample in so many bytes, k and m allowed (default:\n"
 "                     every event)\n"
 "  --stacks           with call stacks\n"

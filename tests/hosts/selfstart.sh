@@ -14,7 +14,7 @@ bad=0
 cd "$dir"
 "$cc" -w -O1 "$here/host.c" -I "$tree/source/src" -o host \
   "$tree/lib/libluajit-5.1.so.2" -lpthread
-export LD_LIBRARY_PATH=$tree/lib TMPDIR=$dir LUA_PATH=./?.lua
+export LD_LIBRARY_PATH=$tree/lib TMPDIR=$dir LUA_PATH="./?.lua"
 
 fail() { echo "FAIL $*"; bad=1; }
 ok() { echo "ok   $*"; }
