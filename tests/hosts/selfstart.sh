@@ -84,11 +84,11 @@ near "$(kept w.bin)" 10 && ok parent || fail "parent: $(kept w.bin)"
 
 # Killed workers: what was written can be read, and the parent's is whole.
 rm -f log
-LJMEMPROF="log=log,file=k.%p.bin" ./host killed 20000
+LJMEMPROF="log=log,file=k.%p.bin" ./host killed 200000
 equal killed "$(grep -c ^begin log) $(grep -c ^end log)" "4 1"
 n=0
 for f in k.*.bin; do
-  case $(kept "$f" 2) in ljparse*) ;; [0-9]????*) n=$((n + 1)) ;; esac
+  case $(kept "$f" 2) in ljparse*) ;; [0-9]?????*) n=$((n + 1)) ;; esac
 done
 equal killed_readable "$n" 3
 
