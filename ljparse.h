@@ -540,7 +540,8 @@ LJP_API ljp_status ljp_report(const ljp_aggregate *a,
 typedef struct ljp_profile ljp_profile;
 
 /* Makes one in *out; `options` may be NULL. The memory limit is that of all
-** parts together. LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. */
+** parts together; a report's own, less than the aggregate's, comes on top.
+** LJP_OK, LJP_E_ARG, LJP_E_NOMEM, LJP_E_LIMIT. */
 LJP_API ljp_status ljp_profile_new(ljp_profile **out,
                                    const ljp_options *options);
 
@@ -1223,7 +1224,7 @@ typedef struct ljpi_blocks {
 } ljpi_blocks;
 
 struct ljp_decoder {
-  ljpi_mem mem;
+  ljpi_mem *mem, own;
   ljp_handler handler;
   ljp_error err;
   uint64_t max_string, max_hold, max_records, records;
@@ -1241,12 +1242,24 @@ struct ljp_decoder {
   ljp_event batch[LJPI_BATCH];
 };
 
+static void ljpi_decoder_init(ljp_decoder *d, ljpi_mem *mem,
+                              const ljp_handler *handler,
+                              const ljp_options *options)
+{
+  const ljp_limits *lim = options ? &options->limits : NULL;
+  d->mem = mem;
+  d->handler = *handler;
+  d->max_string = ljpi_limit_or(lim ? lim->string : 0, 16u << 20);
+  d->max_hold = ljpi_limit_or(lim ? lim->hold : 0, 256u << 20);
+  d->max_records = ljpi_limit_or(lim ? lim->records : 0, UINT64_C(1) << 40);
+  d->wanted = options ? options->trace_layout : LJP_TRACE_AUTO;
+}
+
 LJP_API ljp_status ljp_decoder_new(ljp_decoder **out,
                                    const ljp_handler *handler,
                                    const ljp_options *options)
 {
   ljpi_mem mem;
-  const ljp_limits *lim = options ? &options->limits : NULL;
   void *p = NULL;
   ljp_status st;
   if (!out || !handler) return LJP_E_ARG;
@@ -1254,24 +1267,24 @@ LJP_API ljp_status ljp_decoder_new(ljp_decoder **out,
   st = ljpi_new_object(&mem, options, &p, sizeof(ljp_decoder));
   if (st != LJP_OK) return st;
   *out = (ljp_decoder *)p;
-  (*out)->mem = mem;
-  (*out)->handler = *handler;
-  (*out)->max_string = ljpi_limit_or(lim ? lim->string : 0, 16u << 20);
-  (*out)->max_hold = ljpi_limit_or(lim ? lim->hold : 0, 256u << 20);
-  (*out)->max_records = ljpi_limit_or(lim ? lim->records : 0,
-                                      UINT64_C(1) << 40);
-  (*out)->wanted = options ? options->trace_layout : LJP_TRACE_AUTO;
+  (*out)->own = mem;
+  ljpi_decoder_init(*out, &(*out)->own, handler, options);
   return LJP_OK;
+}
+
+static void ljpi_decoder_clear(ljp_decoder *d)
+{
+  ljpi_free_array(d->mem, d->buf, d->buf_cap, 1);
+  ljpi_free_array(d->mem, d->blocks.crc_table, LJPI_CRC_TABLE_COUNT,
+                  sizeof(*d->blocks.crc_table));
 }
 
 LJP_API void ljp_decoder_free(ljp_decoder *d)
 {
   ljpi_mem mem;
   if (!d) return;
-  ljpi_free_array(&d->mem, d->buf, d->buf_cap, 1);
-  ljpi_free_array(&d->mem, d->blocks.crc_table, LJPI_CRC_TABLE_COUNT,
-                  sizeof(*d->blocks.crc_table));
-  mem = d->mem;
+  ljpi_decoder_clear(d);
+  mem = d->own;
   ljpi_free_array(&mem, d, 1, sizeof(*d));
 }
 
@@ -1769,9 +1782,9 @@ static ljp_status ljpi_crc_init(ljp_decoder *d)
   d->blocks.crc_native = LJPI_CRC_NATIVE();
 #endif
   if (d->blocks.crc_native || d->blocks.crc_table) return LJP_OK;
-  st = ljpi_alloc_array(&d->mem, &p, LJPI_CRC_TABLE_COUNT, sizeof(uint32_t));
+  st = ljpi_alloc_array(d->mem, &p, LJPI_CRC_TABLE_COUNT, sizeof(uint32_t));
   if (st != LJP_OK) {
-    d->err.limit = d->mem.hit;
+    d->err.limit = d->mem->hit;
     return ljpi_dec_fail(d, st, d->off, d->off);
   }
   d->blocks.crc_table = (uint32_t *)p;
@@ -2353,10 +2366,10 @@ static ljp_status ljpi_keep(ljp_decoder *d, const unsigned char *p,
   size_t want = d->buf_size + size;
   ljp_status st;
   if (want < size) return ljpi_dec_fail(d, LJP_E_NOMEM, d->off, d->off);
-  st = ljpi_grow(&d->mem, &buf, &d->buf_cap, want, 1);
+  st = ljpi_grow(d->mem, &buf, &d->buf_cap, want, 1);
   d->buf = (unsigned char *)buf;
   if (st != LJP_OK) {
-    d->err.limit = d->mem.hit;
+    d->err.limit = d->mem->hit;
     return ljpi_dec_fail(d, st, d->off, d->off);
   }
   memcpy(d->buf + d->buf_size, p, size);
@@ -5618,13 +5631,12 @@ static void ljpi_put_rank(ljpi_report *r, uint32_t rank)
   ljpi_put(&r->out, t.part[2], t.size[2]);
 }
 
-/* The owners under a line: index[at..], those of this line. */
+/* The owners under a line, one at least. */
 static void ljpi_put_unders(ljpi_report *r, const uint32_t *index, size_t n,
                             int repeats)
 {
   uint32_t last = LJPI_NONE;
   size_t i;
-  if (n == 0) return;
   ljpi_puts(&r->out, "\tOverrides:\n");
   for (i = 0; i < n; i++) {
     uint32_t rank = r->under[index[i]].label;
@@ -5680,7 +5692,7 @@ static void ljpi_put_events(ljpi_report *r, uint32_t kind, const char *title,
     size_t from = ljpi_under_at(r, under, r->under_count, line);
     size_t to = ljpi_under_at(r, under, r->under_count, line + 1);
     ljpi_put_line(r, &r->line[line]);
-    ljpi_put_unders(r, under + from, to - from, repeats);
+    if (to > from) ljpi_put_unders(r, under + from, to - from, repeats);
   }
   ljpi_puts(&r->out, "\n");
 }
@@ -6036,7 +6048,7 @@ typedef struct ljpi_story {
 
 struct ljp_profile {
   ljpi_mem mem;
-  ljp_decoder *decoder;
+  ljp_decoder decoder;
   ljp_symbols symbols;
   ljp_aggregate aggregate;
   uint64_t seen, from, to; /* Events so far; the window, to 0: no end. */
@@ -6066,7 +6078,7 @@ static ljp_status ljpi_profile_events(void *user, const ljp_event *events,
   ljp_status st = ljp_aggregate_events(&p->aggregate, events + first, n,
                                        failed);
   if (st != LJP_OK) *failed += first;
-  if (st == LJP_E_LIMIT) p->decoder->err.limit = p->mem.hit;
+  if (st == LJP_E_LIMIT) p->decoder.err.limit = p->mem.hit;
   return st;
 }
 
@@ -6184,7 +6196,7 @@ static ljp_status ljpi_profile_record(void *user, const ljp_record *record)
   ljp_status st = ljp_symbols_define(&p->symbols, record);
   if (st == LJP_OK) st = ljpi_run_record(p, record);
   if (record->kind == LJP_RECORD_STRAY) p->aggregate.totals.stray_count++;
-  if (st == LJP_E_LIMIT) p->decoder->err.limit = p->mem.hit;
+  if (st == LJP_E_LIMIT) p->decoder.err.limit = p->mem.hit;
   return st;
 }
 
@@ -6209,11 +6221,10 @@ LJP_API ljp_status ljp_profile_new(ljp_profile **out,
   (*out)->to = (*out)->window.to_event;
   if ((*out)->window.from_time || (*out)->window.from_mark)
     (*out)->from = UINT64_MAX;
+  ljpi_decoder_init(&(*out)->decoder, &(*out)->mem, &handler, options);
   ljpi_symbols_init(&(*out)->symbols, &(*out)->mem, options);
   st = ljpi_aggregate_init(&(*out)->aggregate, &(*out)->mem,
                            &(*out)->symbols, options);
-  if (st == LJP_OK)
-    st = ljp_decoder_new(&(*out)->decoder, &handler, options);
   if (st == LJP_OK) return st;
   ljp_profile_free(*out);
   *out = NULL;
@@ -6224,7 +6235,7 @@ LJP_API void ljp_profile_free(ljp_profile *p)
 {
   ljpi_mem mem;
   if (!p) return;
-  ljp_decoder_free(p->decoder);
+  ljpi_decoder_clear(&p->decoder);
   ljpi_aggregate_clear(&p->aggregate);
   ljpi_symbols_clear(&p->symbols);
   ljpi_free_array(&p->mem, p->run.named, p->run.named_cap,
@@ -6236,17 +6247,17 @@ LJP_API void ljp_profile_free(ljp_profile *p)
 LJP_API ljp_status ljp_profile_feed(ljp_profile *p, const void *data,
                                     size_t size)
 {
-  return ljp_decoder_feed(p->decoder, data, size);
+  return ljp_decoder_feed(&p->decoder, data, size);
 }
 
 LJP_API ljp_status ljp_profile_finish(ljp_profile *p)
 {
-  return ljp_decoder_finish(p->decoder);
+  return ljp_decoder_finish(&p->decoder);
 }
 
 LJP_API const ljp_error *ljp_profile_error(const ljp_profile *p)
 {
-  return &p->decoder->err;
+  return &p->decoder.err;
 }
 
 LJP_API const ljp_aggregate *ljp_profile_aggregate(const ljp_profile *p)
@@ -6261,14 +6272,14 @@ LJP_API const ljp_symbols *ljp_profile_symbols(const ljp_profile *p)
 
 LJP_API uint64_t ljp_profile_peak(const ljp_profile *p)
 {
-  return p->mem.peak + p->decoder->mem.peak;
+  return p->mem.peak;
 }
 
 LJP_API ljp_status ljp_profile_report(ljp_profile *p, ljp_format format,
                                       const ljp_report_options *options,
                                       ljp_write write, void *user)
 {
-  return ljpi_report_with(&p->aggregate, format, options, &p->decoder->err,
+  return ljpi_report_with(&p->aggregate, format, options, &p->decoder.err,
                           write, user);
 }
 
@@ -8100,8 +8111,8 @@ static void ljpi_plant_words(ljpi_planter *pl)
   char buf[200];
   ljp_tree_title(pl->t, pl->options.title ? pl->options.title
                                           : "memory profile");
-  snprintf(buf, sizeof(buf), "%u/%u", pl->p->decoder->ljs,
-           pl->p->decoder->ljm);
+  snprintf(buf, sizeof(buf), "%u/%u", pl->p->decoder.ljs,
+           pl->p->decoder.ljm);
   ljp_tree_fact(pl->t, "format", buf);
   ljpi_plant_meta(pl);
   if (e->status == LJP_OK) {

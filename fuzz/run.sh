@@ -105,7 +105,7 @@ stats_libfuzzer()
 minimise_libfuzzer()
 {
   "$exe" -minimize_crash=1 -max_total_time=10 "-exact_artifact_path=$2" \
-    "$1" >"$2.log" 2>&1 || true
+    "$1" >"$state/minimise" 2>&1 || true
 }
 
 fails_libfuzzer() { ! "$exe" -timeout=20 -rss_limit_mb=2048 "$1" &>/dev/null; }
@@ -248,7 +248,8 @@ collect_afl()
 
 minimise_afl()
 {
-  afl-tmin -m none -t 5000 -i "$1" -o "$2" -- "$exe" >"$2.log" 2>&1 || true
+  afl-tmin -m none -t 5000 -i "$1" -o "$2" -- "$exe" >"$state/minimise" 2>&1 \
+    || true
 }
 
 fails_afl() { ! timeout 20 "$exe" <"$1" &>/dev/null; }
@@ -263,7 +264,7 @@ report_findings()
   local f small size
   for f in "$found"/*; do
     [ -f "$f" ] || continue
-    case $f in *.log|*/min-*) continue ;; esac
+    case $f in */min-*) continue ;; esac
     small=$found/min-${f##*/}
     case $f in
       */crash-*|*/leak-*) minimise_"$engine" "$f" "$small" ;;
@@ -287,8 +288,8 @@ show_logs()
 {
   local log
   for log in "$state"/*.log; do
-    awk '/^==|does not hold|runtime error|^ERROR|SUMMARY/ { on = 16 }
-         on-- > 0 { print "  | " $0 }' "$log" >&2
+    grep -E '^==|does not hold|runtime error|^ERROR|SUMMARY|^ *#[0-9]+ .*lj' \
+      "$log" | head -n 16 | cut -c 1-120 | sed 's/^/  | /' >&2 || true
   done
 }
 
