@@ -2525,8 +2525,8 @@ static ljp_status ljpi_finish4(ljp_decoder *d)
   uint64_t end = d->off + d->buf_size, block;
   ljpi_block_head b;
   ljpi_cursor c;
-  c.p = d->buf;
-  c.end = d->buf + d->buf_size;
+  c.p = d->buf ? d->buf : ljpi_block_magic; /* Never NULL, maybe nothing. */
+  c.end = c.p + d->buf_size;
   d->buf_size = 0;
   while (d->state == LJPI_AT_BLOCK) {
     size_t left = (size_t)(c.end - c.p);

@@ -21,7 +21,7 @@ static ljp_status ljf_feed(ljf_log *log, const uint8_t *data, size_t size,
   ljp_status st;
   log->refuse_at = refuse_at;
   LJF_CHECK(ljp_decoder_new(&d, &h, &o) == LJP_OK);
-  st = ljf_decode(d, data, size, most, rng, err);
+  st = ljf_decode(d, log, data, size, most, rng, err);
   ljp_decoder_free(d);
   ljf_all_freed(&heap);
   return st;
@@ -41,19 +41,20 @@ static void ljf_decoder(const uint8_t *data, size_t size, ljt_rng *rng)
   LJF_CHECK(ljf_other(data, size, 1, 0, rng, &other) == st);
   ljf_same_error(&whole, &other);
   LJF_CHECK(log_whole.count == log_other.count);
-  ljf_is_prefix(&log_other, &log_whole);
+  ljf_is_prefix(&log_other, log_other.count, &log_whole);
   LJF_CHECK(ljf_other(data, size, 1 + size / 5, 0, rng, &other) == st);
   ljf_same_error(&whole, &other);
   LJF_CHECK(log_whole.count == log_other.count);
-  ljf_is_prefix(&log_other, &log_whole);
+  ljf_is_prefix(&log_other, log_other.count, &log_whole);
+  /* What finish says of a cut stream of format 4 is about what is lost. */
   (void)ljf_other(data, cut, 0, 0, rng, &other);
-  ljf_is_prefix(&log_other, &log_whole);
+  ljf_is_prefix(&log_other, log_other.fed, &log_whole);
   if (!log_whole.count) return;
   /* What the handler refuses is the end. */
   cut = 1 + (size_t)ljt_below(rng, log_whole.count);
   LJF_CHECK(ljf_other(data, size, 0, cut, rng, &other) == LJP_E_IO);
   LJF_CHECK(log_other.count == cut - 1);
-  ljf_is_prefix(&log_other, &log_whole);
+  ljf_is_prefix(&log_other, cut - 1, &log_whole);
 }
 
 static void ljf_reports(ljp_profile *p, ljp_format format, uint64_t room)
