@@ -8141,21 +8141,22 @@ static void ljpi_plant_point(ljpi_planter *pl, ljp_point *p, uint64_t event,
 {
   const ljp_totals *s = &pl->p->aggregate.totals;
   ljp_tree *t = pl->t;
+  if (p->at < *last_at) p->at = *last_at;
   if (s->peak_size && t->peak_size == 0 && event >= s->peak_event) {
+    uint64_t before = s->peak_event > *last_event
+                        ? s->peak_event - *last_event : 0;
     ljp_point peak;
-    double part = event > *last_event
-                    ? (double)(s->peak_event - *last_event) /
-                        (double)(event - *last_event)
-                    : 1.0;
-    if (s->peak_event <= *last_event) part = 0;
-    peak.at = *last_at + (uint64_t)(part * (double)(p->at - *last_at));
+    peak.at = p->at;
+    if (event > s->peak_event && event > *last_event)
+      peak.at = *last_at + (uint64_t)((double)before /
+                                      (double)(event - *last_event) *
+                                      (double)(p->at - *last_at));
     peak.live_size = s->peak_size;
     peak.gc_total = peak.gc_threshold = peak.rss = UINT64_MAX;
     t->peak_at = peak.at;
     t->peak_size = s->peak_size;
     ljp_tree_point(t, &peak);
   }
-  if (p->at < *last_at) p->at = *last_at;
   *last_at = p->at;
   *last_event = event;
   ljp_tree_point(t, p);
