@@ -1,0 +1,572 @@
+/* Format 4 in the reports: names of all kinds of frames, whole stacks, marks,
+** kinds, definitions in any order, damage to any one block. */
+#define LJM_IMPLEMENTATION
+#define LJP_IMPLEMENTATION
+#include "ljmemprof.h"
+#include "ljparse.h"
+#include "ljtest.h"
+#include "ljtgen4.h"
+#include "ljtjson.h"
+#include "ljtsink.h"
+
+typedef struct ljt_out {
+  char *data;
+  size_t size, cap;
+} ljt_out;
+
+static int ljt_out_write(void *user, const void *p, size_t n)
+{
+  ljt_out *o = (ljt_out *)user;
+  if (o->cap - o->size <= n) {
+    o->cap = (o->size + n + 1) * 2;
+    o->data = (char *)realloc(o->data, o->cap);
+    if (!o->data) abort();
+  }
+  memcpy(o->data + o->size, p, n);
+  o->size += n;
+  o->data[o->size] = 0;
+  return 0;
+}
+
+static uint64_t now; /* The encoder's clock. */
+
+static uint64_t ljt_clock(void *user)
+{
+  (void)user;
+  return now;
+}
+
+static uint32_t ljt_str(ljm_encoder4 *e, const char *s)
+{
+  return ljm_encoder4_string(e, s, strlen(s));
+}
+
+static uint32_t ljt_line(ljm_encoder4 *e, const char *chunk, uint64_t first,
+                         uint64_t line)
+{
+  return ljm_encoder4_frame_lua(e, ljm_encoder4_function(e, ljt_str(e, chunk),
+                                                         first, first + 9),
+                                line);
+}
+
+static void ljt_mark(ljm_encoder4 *e, const char *label, uint64_t gc)
+{
+  ljm_mark m;
+  memset(&m, 0, sizeof(m));
+  m.reason = LJM_MARK_PROGRAM;
+  m.label = label ? ljt_str(e, label) : 0;
+  m.gc_total = gc;
+  m.gc_threshold = 2 * gc;
+  m.rss = 3 * gc;
+  ljm_encoder4_mark(e, &m);
+}
+
+/* A stack from frames, outermost first, 0 at the end. */
+static uint32_t ljt_stack(ljm_encoder4 *e, const uint32_t *frame)
+{
+  uint32_t at = 0;
+  for (; *frame; frame++) at = ljm_encoder4_stack(e, at, *frame);
+  return at;
+}
+
+/* One event at each of these, of 100, 200, ... bytes; what folded says. */
+static const char *const expected[] = {
+  "main.lua:3;util.lua:15 100",
+  "main.lua:3;string.rep 200",
+  "main.lua:3;cjson_decode 300",
+  "main.lua:3;cjson.so+0x1234 400",
+  "main.lua:3;CFUNC 0x99 500",
+  "main.lua:3;TRACE [7] 600",
+  "start-up 700",
+  "main.lua:3;garbage collector 800",
+  "(resumed by);main.lua:3;(tail calls);[source text #",
+  "trace recorder 1000",
+  "host only:5 1100"
+};
+#define SITES (sizeof(expected) / sizeof(*expected))
+
+static size_t ljt_sites(ljm_encoder4 *e, uint32_t *site)
+{
+  static const unsigned char id[] = {0xca, 0xfe, 0x00};
+  ljm_module m;
+  uint32_t top = ljt_line(e, "@main.lua", 1, 3), module, f[5], n = 0;
+  memset(&m, 0, sizeof(m));
+  memset(f, 0, sizeof(f));
+  m.path = ljt_str(e, "/usr/lib/lua/cjson.so");
+  m.build_id = id;
+  m.build_id_size = sizeof(id);
+  m.base = 0x7f0000000000;
+  m.size = 0x10000;
+  m.bias = 0x7f0000000000;
+  module = ljm_encoder4_module(e, &m);
+  f[0] = top;
+#define SITE(state, object) \
+  site[n++] = ljm_encoder4_site(e, ljt_stack(e, f), state, object)
+  f[1] = ljt_line(e, "@util.lua", 11, 15);
+  SITE(LJM_STATE_INTERP, LJM_OBJECT_TABLE);
+  f[1] = ljm_encoder4_frame_fast(e, ljt_str(e, "string.rep"));
+  SITE(LJM_STATE_C, LJM_OBJECT_STRING);
+  f[1] = ljm_encoder4_frame_c(e, 0x7f0000001100,
+           ljm_encoder4_csym(e, module, 0x7f0000001000, 0x200,
+                             ljt_str(e, "cjson_decode")), module);
+  SITE(LJM_STATE_C, LJM_OBJECT_TABLE);
+  f[1] = ljm_encoder4_frame_c(e, 0x7f0000001234, 0, module);
+  SITE(LJM_STATE_C, LJM_OBJECT_UNKNOWN);
+  f[1] = ljm_encoder4_frame_c(e, 0x99, 0, 0);
+  SITE(LJM_STATE_C, LJM_OBJECT_UNKNOWN);
+  f[1] = ljm_encoder4_frame_jit(e, 7, ljm_encoder4_trace(e, 7, top));
+  SITE(LJM_STATE_JIT, LJM_OBJECT_CDATA);
+  f[0] = 0;
+  SITE(LJM_STATE_START, LJM_OBJECT_VM);
+  f[0] = top;
+  f[1] = 0;
+  SITE(LJM_STATE_GC, LJM_OBJECT_STRTAB);
+  f[0] = ljm_encoder4_frame_gap(e, LJM_GAP_RESUMED);
+  f[1] = top;
+  f[2] = ljm_encoder4_frame_gap(e, LJM_GAP_TAILCALLS);
+  f[3] = ljt_line(e, "local x\nreturn x", 1, 2);
+  SITE(LJM_STATE_INTERP, LJM_OBJECT_FUNCTION);
+  f[0] = ljm_encoder4_frame_vm(e, LJM_STATE_RECORD);
+  f[1] = 0;
+  SITE(LJM_STATE_RECORD, LJM_OBJECT_JIT);
+  f[0] = ljt_line(e, "=host only", 1, 5);
+  SITE(LJM_STATE_HOST, LJM_OBJECT_USERDATA);
+#undef SITE
+  return n;
+}
+
+/* Each site allocates (i + 1) * 100 bytes; the first, of 100, is freed. */
+static void ljt_record(ljt_sink *s)
+{
+  static const ljm_meta meta[] = {{"tree", "test"}, {"start", "1700000000"},
+                                  {"sample", "0"}};
+  ljm_encoder4 e;
+  ljm_encoder_options o;
+  ljm_sink sink = ljt_sink_make(s);
+  uint32_t site[SITES];
+  size_t i, n;
+  memset(&o, 0, sizeof(o));
+  o.buffer_size = 4096;
+  o.clock = ljt_clock;
+  o.stream_id = 99;
+  now = 0;
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, meta, 3), LJM_OK);
+  ljt_mark(&e, NULL, 1000);
+  n = ljt_sites(&e, site);
+  LJT_EQ(n, SITES);
+  for (i = 0; i < n; i++) {
+    LJT_OK(site[i] != 0);
+    now += 1000000000;
+    ljm_encoder4_alloc(&e, site[i], 0x10000 + i * 4096, (i + 1) * 100);
+    if (i == 4) ljt_mark(&e, "half", 2000);
+    if (i == 7) ljm_encoder4_flush(&e);
+  }
+  ljt_mark(&e, "end", 3000);
+  ljm_encoder4_dealloc(&e, site[0], 0x10000, 100);
+  now += 1000000000;
+  ljt_mark(&e, NULL, 2500);
+  for (i = 1; i < n; i++)
+    ljm_encoder4_live(&e, i % 2 ? LJM_OBJECT_TABLE : LJM_OBJECT_STRING,
+                      0x10000 + i * 4096);
+  LJT_EQ(ljm_encoder4_finish(&e, LJM_END_STOPPED, 7000), LJM_OK);
+  ljm_encoder4_free(&e);
+}
+
+static ljp_profile *ljt_read(const ljt_sink *s, const ljp_options *options)
+{
+  ljp_profile *p = NULL;
+  LJT_EQ(ljp_profile_new(&p, options), LJP_OK);
+  ljp_profile_feed(p, s->data, s->size);
+  ljp_profile_finish(p);
+  return p;
+}
+
+static ljp_tree *ljt_plant(const ljp_profile *p)
+{
+  ljp_tree *t = NULL;
+  LJT_EQ(ljp_profile_tree(p, NULL, &t), LJP_OK);
+  LJT_EQ(ljp_tree_prune(t, 0, SIZE_MAX), LJP_OK);
+  return t;
+}
+
+static uint64_t ljt_sum(const ljp_tree *t, ljp_metric m)
+{
+  uint64_t n = 0;
+  uint32_t i;
+  for (i = 0; i < ljp_tree_path_count(t); i++)
+    n += ljp_tree_path_at(t, i)->self[m];
+  return n;
+}
+
+static void stacks_and_names(void)
+{
+  ljt_sink s;
+  ljt_out out;
+  ljp_profile *p;
+  ljp_tree *t;
+  size_t i;
+  memset(&out, 0, sizeof(out));
+  ljt_record(&s);
+  p = ljt_read(&s, NULL);
+  LJT_EQ(ljp_profile_error(p)->status, LJP_OK);
+  t = ljt_plant(p);
+  LJT_EQ(ljp_tree_folded(t, LJP_ALLOC_SIZE, ljt_out_write, &out), LJP_OK);
+  for (i = 0; i < SITES; i++) {
+    ljt.row = expected[i];
+    LJT_OK(strstr(out.data, expected[i]) != NULL);
+  }
+  ljt.row = NULL;
+  LJT_EQ(ljt_sum(t, LJP_ALLOC_SIZE), 6600);
+  LJT_EQ(ljt_sum(t, LJP_INUSE_SIZE), 6500);
+  LJT_OK(strstr(out.data, "local x") == NULL);
+  ljp_tree_free(t);
+  ljp_profile_free(p);
+  free(out.data);
+  free(s.data);
+}
+
+static void text_names_leaves(void)
+{
+  static const char *const rows[] = {
+    "@util.lua:15: 1 events\t+100B\t-0B\n",
+    "@main.lua:3: 1 events\t+200B\t-0B\n", /* string.rep's caller */
+    "cjson_decode:0x7f0000001000: 1 events\t+300B\t-0B\n",
+    "/usr/lib/lua/cjson.so+0x1234: 1 events\t+400B\t-0B\n",
+    "CFUNC 0x99: 1 events\t+500B\t-0B\n",
+    "TRACE [7] started at @main.lua:3: 1 events\t+600B\t-0B\n",
+    "INTERNAL, start-up: 1 events\t+700B\t-0B\n",
+    "INTERNAL, garbage collector: 1 events\t+800B\t-0B\n",
+    "function_alias_1:2: 1 events\t+900B\t-0B\n",
+    "INTERNAL, trace recorder: 1 events\t+1000B\t-0B\n",
+    "=host only:5: 1 events\t+1100B\t-0B\n"
+  };
+  ljt_sink s;
+  ljt_out out;
+  ljp_profile *p;
+  size_t i;
+  memset(&out, 0, sizeof(out));
+  ljt_record(&s);
+  p = ljt_read(&s, NULL);
+  LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_out_write, &out), LJP_OK);
+  for (i = 0; i < SITES; i++) {
+    ljt.row = rows[i];
+    LJT_OK(strstr(out.data, rows[i]) != NULL);
+  }
+  ljp_profile_free(p);
+  free(out.data);
+  free(s.data);
+}
+
+/* The model's words: facts, kinds, timeline by time. */
+static void words_and_timeline(void)
+{
+  ljt_sink s;
+  ljt_out out;
+  ljp_profile *p;
+  ljp_tree *t;
+  const char *line, *v;
+  uint64_t at = 0, most = 0, n;
+  memset(&out, 0, sizeof(out));
+  ljt_record(&s);
+  p = ljt_read(&s, NULL);
+  t = ljt_plant(p);
+  LJT_EQ(ljp_tree_model(t, ljt_out_write, &out), LJP_OK);
+  LJT_OK(ljt_json_valid(out.data));
+  LJT_OK(strstr(out.data, "[\"tree\",\"test\"]") != NULL);
+  LJT_OK(strstr(out.data, "[\"ended\",\"stopped\"]") != NULL);
+  LJT_OK(strstr(out.data, "[\"run time\",\"12.000 s\"]") != NULL);
+  LJT_OK(strstr(out.data, "[\"string\",3500,5]") != NULL);
+  LJT_OK(strstr(out.data, "[\"table\",3000,5]") != NULL);
+  LJT_OK(strstr(out.data, "\"stacks\":true") != NULL);
+  line = ljt_json_get(out.data, "timeline");
+  LJT_OK(ljt_json_is(ljt_json_get(line, "unit"), "time"));
+  v = ljt_json_first(ljt_json_get(line, "points"));
+  for (n = 0; v; v = ljt_json_next(v), n++) {
+    LJT_OK(ljt_json_u64(ljt_json_at(v, 0)) >= at);
+    at = ljt_json_u64(ljt_json_at(v, 0));
+    if (ljt_json_u64(ljt_json_at(v, 1)) > most)
+      most = ljt_json_u64(ljt_json_at(v, 1));
+  }
+  LJT_EQ(at, 12000000000);
+  LJT_EQ(most, 6600);
+  LJT_OK(n >= 5);
+  v = ljt_json_at(ljt_json_get(line, "marks"), 0);
+  LJT_EQ(ljt_json_u64(ljt_json_at(v, 0)), 5000000000);
+  LJT_OK(ljt_json_is(ljt_json_at(v, 1), "half"));
+  ljp_tree_free(t);
+  ljp_profile_free(p);
+  free(out.data);
+  free(s.data);
+}
+
+static void windows_by_marks(void)
+{
+  static const struct {
+    const char *name, *from, *to;
+    uint64_t from_time, to_time, events;
+  } rows[] = {
+    {"all", NULL, NULL, 0, 0, 12}, {"from half", "half", NULL, 0, 0, 7},
+    {"to half", NULL, "half", 0, 0, 5}, {"half to end", "half", "end", 0, 0, 6},
+    {"from end", "end", NULL, 0, 0, 1}, {"never", "no such", NULL, 0, 0, 0},
+    {"from 5 s", NULL, NULL, 5000000000, 0, 7},
+    {"to 5 s", NULL, NULL, 0, 5000000000, 5},
+    {"to 4 s, first mark after", NULL, NULL, 0, 4000000000, 5},
+    {"half to 11 s", "half", NULL, 0, 11000000000, 6}
+  };
+  ljt_sink s;
+  size_t i;
+  ljt_record(&s);
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljp_options o;
+    ljp_profile *p;
+    ljp_totals sum;
+    ljt.row = rows[i].name;
+    memset(&o, 0, sizeof(o));
+    o.from_mark = rows[i].from;
+    o.to_mark = rows[i].to;
+    o.from_time = rows[i].from_time;
+    o.to_time = rows[i].to_time;
+    p = ljt_read(&s, &o);
+    ljp_aggregate_totals(ljp_profile_aggregate(p), &sum);
+    LJT_EQ(sum.events, rows[i].events);
+    ljp_profile_free(p);
+  }
+  free(s.data);
+}
+
+/* -- Definitions in any order, of any id -- */
+
+static void ljt_define(ljp_symbols *s, ljp_record_kind kind, uint64_t id,
+                       const char *name, uint64_t a, uint64_t b, uint64_t c)
+{
+  uint64_t n[4];
+  ljp_record r;
+  memset(&r, 0, sizeof(r));
+  n[0] = a;
+  n[1] = b;
+  n[2] = c;
+  n[3] = 0;
+  r.kind = kind;
+  r.id = id;
+  r.name = name;
+  r.name_size = name ? strlen(name) : 0;
+  r.n = n;
+  r.n_count = name ? 0 : 4;
+  LJT_EQ(ljp_symbols_define(s, &r), LJP_OK);
+}
+
+static void definitions_in_any_order(void)
+{
+  static const uint64_t ids[] = {1, 2, 1000, 1025, 70000, UINT32_MAX,
+                                 UINT64_C(1) << 40, UINT64_MAX};
+  size_t i;
+  for (i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+    uint64_t id = ids[i], stack = id < UINT32_MAX ? id : 77;
+    ljp_symbols *s;
+    ljp_label l;
+    size_t size;
+    LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+    ljp_symbols_site(s, id, &l);
+    LJT_EQ(l.kind, LJP_LABEL_SITE);
+    LJT_EQ(l.value, id);
+    ljt_define(s, LJP_RECORD_SITE, id, NULL, stack, 1, 8);
+    ljp_symbols_site(s, id, &l);
+    LJT_EQ(l.kind, LJP_LABEL_SITE);
+    ljt_define(s, LJP_RECORD_STACK, stack, NULL, 0, 5, 0);
+    ljt_define(s, LJP_RECORD_FRAME, 5, NULL, LJP_FRAME4_LUA, id, 42);
+    ljt_define(s, LJP_RECORD_FUNCTION, id, NULL, id, 40, 50);
+    ljt_define(s, LJP_RECORD_STRING, id, "@late.lua", 0, 0, 0);
+    ljt_define(s, LJP_RECORD_STRING, id, "@again.lua", 0, 0, 0);
+    ljt_define(s, LJP_RECORD_SITE, id, NULL, 3, 3, 8);
+    ljp_symbols_site(s, id, &l);
+    LJT_EQ(l.kind, LJP_LABEL_LUA);
+    LJT_EQ(l.value, 42);
+    LJT_MEM(ljp_symbols_string(s, l.name, &size), 9, "@late.lua", 9);
+    LJT_EQ(size, 9);
+    ljp_symbols_free(s);
+  }
+}
+
+/* -- Damage to each block in turn -- */
+
+static uint32_t ljt_u32(const unsigned char *p)
+{
+  return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+         (uint32_t)p[3] << 24;
+}
+
+static void one_damaged_block(void)
+{
+  ljt_sink s;
+  size_t at, blocks = 0, damaged = 0;
+  ljt_record(&s);
+  for (at = 14; at < s.size; at += 32 + ljt_u32(s.data + at + 12), blocks++) {
+    unsigned kind = s.data[at + 4];
+    uint32_t events = ljt_u32(s.data + at + 16), i, lost = 0;
+    ljp_profile *p;
+    ljp_tree *t;
+    ljt_out out;
+    memset(&out, 0, sizeof(out));
+    if (ljt_u32(s.data + at + 12) == 0) continue;
+    s.data[at + 32] ^= 0xff;
+    p = ljt_read(&s, NULL);
+    LJT_EQ(ljp_profile_error(p)->status, LJP_E_MALFORMED);
+    t = ljt_plant(p);
+    LJT_EQ(ljt_sum(t, LJP_ALLOC_COUNT) +
+             (kind == 3 ? events : 0) >= SITES, 1);
+    for (i = 1; i <= ljp_tree_place_count(t); i++) {
+      size_t size;
+      const char *name = ljp_tree_text(t, ljp_tree_place_at(t, i)->name,
+                                       &size);
+      lost += strcmp(name, "(name lost)") == 0;
+    }
+    LJT_EQ(lost, 0);
+    LJT_EQ(ljp_tree_model(t, ljt_out_write, &out), LJP_OK);
+    LJT_OK(ljt_json_first(ljt_json_get(out.data, "warnings")) != NULL);
+    LJT_OK(strstr(out.data, "damaged: ") != NULL);
+    damaged++;
+    free(out.data);
+    ljp_tree_free(t);
+    ljp_profile_free(p);
+    s.data[at + 32] ^= 0xff;
+  }
+  LJT_OK(blocks >= 6);
+  LJT_OK(damaged >= 6);
+  free(s.data);
+}
+
+/* All DEFS gone: the events count under "name lost". */
+static void all_definitions_lost(void)
+{
+  ljt_sink s;
+  size_t at;
+  ljp_profile *p;
+  ljp_tree *t;
+  ljt_out out;
+  memset(&out, 0, sizeof(out));
+  ljt_record(&s);
+  for (at = 14; at < s.size; at += 32 + ljt_u32(s.data + at + 12))
+    if (s.data[at + 4] == 2) s.data[at + 32] ^= 0xff;
+  p = ljt_read(&s, NULL);
+  t = ljt_plant(p);
+  LJT_EQ(ljt_sum(t, LJP_ALLOC_SIZE), 6600);
+  LJT_EQ(ljp_tree_path_count(t), 2);
+  LJT_EQ(ljp_tree_folded(t, LJP_ALLOC_SIZE, ljt_out_write, &out), LJP_OK);
+  LJT_STR(out.data, "(name lost) 6600\n");
+  out.size = 0;
+  LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_out_write, &out), LJP_OK);
+  LJT_OK(strstr(out.data, "name lost, bytes ") != NULL);
+  LJT_OK(strstr(out.data, ": 11 events\t+6600B\t-0B") != NULL);
+  free(out.data);
+  ljp_tree_free(t);
+  ljp_profile_free(p);
+  free(s.data);
+}
+
+/* -- Random streams -- */
+
+/* What the sites say, if no sum over several of them can stop at its end. */
+static int ljt_site_sums(const ljp_profile *p, uint64_t *alloc, uint64_t *live)
+{
+  const ljp_aggregate *a = ljp_profile_aggregate(p);
+  size_t i;
+  *alloc = *live = 0;
+  for (i = 0; i < ljp_aggregate_site_count(a); i++) {
+    ljp_site s;
+    ljp_aggregate_site(a, i, &s);
+    if (s.alloc_count >> 40 || s.realloc_count >> 40 || s.live_count >> 40)
+      return 0;
+    *alloc += s.alloc_count + s.realloc_count;
+    *live += s.live_count;
+  }
+  return 1;
+}
+
+static void random_streams(void)
+{
+  uint64_t seed, compared = 0;
+  for (seed = ljt.seed; seed < ljt.seed + 40; seed++) {
+    ljt_sink s;
+    ljp_profile *p;
+    ljp_tree *t;
+    uint64_t alloc, live;
+    ljt_out out;
+    memset(&out, 0, sizeof(out));
+    LJT_OK(ljt_gen4(&s, seed, seed % 2 ? 3000 : 60, 4096));
+    if (seed % 4 == 3) s.data[s.size / 2] ^= 1;
+    p = ljt_read(&s, NULL);
+    t = ljt_plant(p);
+    if (ljt_site_sums(p, &alloc, &live)) {
+      LJT_EQ(ljt_sum(t, LJP_ALLOC_COUNT), alloc);
+      LJT_EQ(ljt_sum(t, LJP_INUSE_COUNT), live);
+      compared++;
+    }
+    LJT_EQ(ljp_tree_folded(t, LJP_INUSE_COUNT, ljt_out_write, &out), LJP_OK);
+    out.size = 0;
+    LJT_EQ(ljp_tree_pprof(t, ljt_out_write, &out), LJP_OK);
+    out.size = 0;
+    LJT_EQ(ljp_tree_speedscope(t, ljt_out_write, &out), LJP_OK);
+    LJT_OK(ljt_json_valid(out.data));
+    out.size = 0;
+    LJT_EQ(ljp_tree_model(t, ljt_out_write, &out), LJP_OK);
+    LJT_OK(ljt_json_valid(out.data));
+    out.size = 0;
+    LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_out_write, &out),
+           LJP_OK);
+    free(out.data);
+    ljp_tree_free(t);
+    ljp_profile_free(p);
+    free(s.data);
+  }
+  LJT_OK(compared > 4);
+}
+
+static void every_allocation_fails(void)
+{
+  ljt_sink s;
+  ljt_heap heap;
+  uint64_t n = 1;
+  ljp_status st;
+  ljt_record(&s);
+  do {
+    ljp_options o;
+    ljp_profile *p = NULL;
+    ljp_tree *t = NULL;
+    memset(&o, 0, sizeof(o));
+    memset(&heap, 0, sizeof(heap));
+    o.allocator.alloc = ljt_heap_alloc;
+    o.allocator.realloc = ljt_heap_realloc;
+    o.allocator.free = ljt_heap_free;
+    o.allocator.user = &heap;
+    heap.fail_at = n++;
+    st = ljp_profile_new(&p, &o);
+    if (st == LJP_OK) {
+      ljp_profile_feed(p, s.data, s.size);
+      st = ljp_profile_finish(p);
+      if (st == LJP_END) st = ljp_profile_tree(p, NULL, &t);
+      if (st != LJP_OK) LJT_EQ(st, LJP_E_NOMEM);
+    }
+    ljp_tree_free(t);
+    ljp_profile_free(p);
+    LJT_EQ(heap.live_count, 0);
+    LJT_EQ(heap.bad_frees, 0);
+  } while (st != LJP_OK && n < 2000);
+  LJT_OK(n > 30);
+  LJT_OK(n < 2000);
+  free(s.data);
+}
+
+int main(int argc, char **argv)
+{
+  ljt_begin(argc, argv);
+  LJT_CASE(stacks_and_names);
+  LJT_CASE(text_names_leaves);
+  LJT_CASE(words_and_timeline);
+  LJT_CASE(windows_by_marks);
+  LJT_CASE(definitions_in_any_order);
+  LJT_CASE(one_damaged_block);
+  LJT_CASE(all_definitions_lost);
+  LJT_CASE(random_streams);
+  LJT_CASE(every_allocation_fails);
+  return ljt_end();
+}
