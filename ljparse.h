@@ -40,10 +40,10 @@
 **
 ** -- Contents: search for the rule lines ------------------------------------
 ** Interface: Versions | Status codes | Allocator, limits and errors | AVL
-**            tree | Decoder | Symbols | Aggregate | Reports
+**            tree | Decoder | Symbols | Aggregate | Reports | Call trees
 ** Implementation: Includes | Errors | Allocator and limits | Checked
 **            arithmetic and cursor | Decoder | AVL tree and symbols |
-**            Aggregate | Reports
+**            Aggregate | Reports | Call trees
 */
 #ifndef LJPARSE_H
 #define LJPARSE_H
@@ -3409,7 +3409,7 @@ static ljp_status ljpi_define_trace(ljp_symbols *s, const ljp_record *r)
   return LJP_OK;
 }
 
-/* -- definitions of format 4 -- */
+/* - Definitions of format 4 - */
 
 /* The definition with an id, NULL if there is none. */
 static const void *ljpi_def_at(const ljp_symbols *s, unsigned kind,
@@ -6865,7 +6865,7 @@ LJP_API ljp_status ljp_tree_diff(ljp_tree *t, const ljp_tree *old)
   return t->status;
 }
 
-/* -- reports of call trees -- */
+/* - Reports of call trees - */
 
 static const char *const ljpi_metric_names[LJP_METRIC_COUNT] = {
   "alloc_size", "alloc_count", "inuse_size", "inuse_count",
@@ -6940,7 +6940,7 @@ static ljp_status ljpi_tree_end(ljpi_out *o)
   return o->failed ? LJP_E_IO : LJP_OK;
 }
 
-/* -- folded -- */
+/* - Folded - */
 
 /* A frame may not hold the separator. */
 static void ljpi_put_fold(ljpi_out *o, const char *p, size_t size)
@@ -6995,7 +6995,7 @@ LJP_API ljp_status ljp_tree_folded(ljp_tree *t, ljp_metric metric,
   return ljpi_tree_end(&o);
 }
 
-/* -- speedscope: one evented profile a metric -- */
+/* - speedscope: one evented profile a metric - */
 
 static void ljpi_speed_event(ljpi_out *o, const char *type, uint32_t place,
                              uint64_t at)
@@ -7112,7 +7112,7 @@ LJP_API ljp_status ljp_tree_speedscope(ljp_tree *t, ljp_write write,
   return ljpi_tree_end(&o);
 }
 
-/* -- the HTML page's model: columns of numbers -- */
+/* - The HTML page's model: columns of numbers - */
 
 /* All words of a kind as a JSON array. */
 static void ljpi_model_words(ljpi_out *o, const ljp_tree *t, const char *key,
@@ -7275,7 +7275,7 @@ LJP_API ljp_status ljp_tree_model(ljp_tree *t, ljp_write write, void *user)
   return ljpi_tree_end(&o);
 }
 
-/* -- pprof: profile.proto of google/pprof, not compressed -- */
+/* - pprof: profile.proto of google/pprof, not compressed - */
 
 static size_t ljpi_pb_size(uint64_t n)
 {
@@ -7463,7 +7463,7 @@ LJP_API ljp_status ljp_tree_pprof(ljp_tree *t, ljp_write write, void *user)
   return ljpi_tree_end(&o);
 }
 
-/* -- text of a comparison -- */
+/* - Text of a comparison - */
 
 typedef struct ljpi_change {
   uint64_t n[4];          /* Old and new bytes, old and new count. */
@@ -7558,7 +7558,7 @@ LJP_API ljp_status ljp_tree_changes(ljp_tree *t,
   return ljpi_tree_end(&o);
 }
 
-/* -- budgets -- */
+/* - Budgets - */
 
 /* Whether a place's text has `match` in it: its name, or FILE:LINE. */
 static int ljpi_place_has(const ljp_tree *t, uint32_t place,
@@ -7609,7 +7609,7 @@ LJP_API ljp_status ljp_tree_budget(ljp_tree *t, const ljp_budget *budget,
   return t->status;
 }
 
-/* -- call tree of a recording -- */
+/* - Call tree of a recording - */
 
 typedef struct ljpi_planter { /* A tree in the making. */
   ljp_tree *t;
