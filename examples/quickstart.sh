@@ -6,7 +6,6 @@
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=$top/build/quickstart
-rows=10
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -34,7 +33,7 @@ export LUA_CPATH
 if [ $# = 0 ]; then set -- /usr/share/lua/5.1; fi
 status=0
 # luacheck exits 1 or 2 where it found something to say about the sources.
-"$luajit" -e "assert(misc.memprof.start([[$out/luacheck.bin]]))" \
+"$luajit" "-jmemprof=$out/luacheck.bin" \
   /usr/bin/luacheck --quiet --no-color --no-cache "$@" >"$out/luacheck.txt" || status=$?
 if [ $status -gt 2 ]; then
   cat "$out/luacheck.txt"
@@ -45,15 +44,16 @@ tail -n 1 "$out/luacheck.txt"
 ls -l "$out/luacheck.bin"
 
 say "Report"
-"$top/build/ljparse" --human-readable -o "$out/report.txt" "$out/luacheck.bin"
-# The first rows of each section; Overrides stay in the file.
-awk -v rows=$rows '
-  /^[A-Z][A-Z ]*:?$/ || /^[A-Z ]+:/ && !/\t/ && !/ holds / {
-    section = 1; n = 0
-  }
-  /^\t/ || /^$/ { next }
-  n++ <= rows { print; next }
-  n == rows + 2 { print "..." }' "$out/report.txt"
-echo
-echo "Full report:  $out/report.txt"
-echo "Only what is still held:  $top/build/ljparse --leak-only $out/luacheck.bin"
+ljparse=$top/build/ljparse
+"$ljparse" --human-readable -o "$out/report.txt" "$out/luacheck.bin"
+"$ljparse" --format=html -o "$out/report.html" "$out/luacheck.bin"
+# The first rows of three sections.
+awk -v rows=10 '
+  /^[A-Z ]+:?$/ { shown = /^(ALLOCATIONS|HEAP SUMMARY:|TOTALS:)$/; n = 0 }
+  shown && !/^\t/ && n++ <= rows { print }' "$out/report.txt"
+cat <<END
+
+The whole report:       $out/report.txt
+A page for a browser:   $out/report.html
+What is still held:     $ljparse --leak-only $out/luacheck.bin
+END

@@ -85,7 +85,7 @@ grep -q -- "-I$dir/prefix" <<<"$flags" || {
 }
 ran "pkg-config" "$dir/pc/host"
 
-for tool in ljparse ljelfsym; do
+for tool in ljparse ljelfsym ljrecord; do
   [ ! -x "$build/$tool" ] || [ -x "$dir/prefix/bin/$tool" ] || {
     echo "FAIL $tool is not installed"
     exit 1
