@@ -40,23 +40,35 @@ tree=${1:-debian-2022}
 
 die() { echo "build.sh: $*" >&2; exit 1; }
 
-# The machine's own Debian mirror as a deb-src entry for suite $1.
+# The first address among the machine's apt sources that ends in $1.
+apt_mirror()
+{
+  { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
+        /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } |
+    awk -v end="/$1(\\\\.list)?/?\$" '
+      /^deb |^URIs:/ { for (i = 2; i <= NF; i++)
+                         if ($i ~ end) { print $i; exit } }'
+}
+
+# A deb-src entry for suite $1 on the machine's own Debian mirror. Ubuntu has
+# none: there it is the running release's, whose LuaJIT is another.
 apt_entry()
 {
-  local uri=${LJM_DEBIAN_URI:-} key=/usr/share/keyrings/debian-archive-keyring.gpg
+  local suite=$1 from=debian parts=main uri=${LJM_DEBIAN_URI:-} key
+  [ -n "$uri" ] || uri=$(apt_mirror debian)
   if [ -z "$uri" ]; then
-    uri=$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
-                /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } |
-          awk '/^deb / { for (i = 2; i <= NF; i++)
-                           if ($i ~ /^[a-z+]+:\/\/.*debian\/?$/) print $i }
-               /^URIs:/ { for (i = 2; i <= NF; i++)
-                            if ($i ~ /debian\/?$/) print $i }' | head -n 1)
+    uri=$(apt_mirror ubuntu)
+    from=ubuntu parts='main universe'
+    suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    [ -z "$uri" ] ||
+      echo "build.sh: no Debian mirror; taking the LuaJIT of Ubuntu $suite" >&2
   fi
   [ -n "$uri" ] ||
     die "no Debian mirror among the apt sources; set LJM_DEBIAN_URI or give a DIR"
-  [ -e "$key" ] || die "$key is missing: install debian-archive-keyring"
-  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-    "$uri" "$1" "$key"
+  key=/usr/share/keyrings/$from-archive-keyring.gpg
+  [ -e "$key" ] || die "$key is missing: install $from-archive-keyring"
+  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: %s\nSigned-By: %s\n' \
+    "$uri" "$suite" "$parts" "$key"
 }
 
 # apt_source SUITE PACKAGE: the upstream archive of a source package. The
