@@ -24,11 +24,14 @@
 #include <string.h>
 
 #include "ljtest.h"
+#include "uncovered.h"
 
 #ifdef __cplusplus
 extern "C"
 #endif
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+LJF_UNCOVERED_BEGIN
 
 /* -- For targets -------------------------------------------------------- */
 
@@ -292,5 +295,7 @@ int main(int argc, char **argv)
 }
 
 #endif
+
+LJF_UNCOVERED_END
 
 #endif /* FUZZ_MAIN_H */

@@ -11,7 +11,7 @@ static ljf_log log_whole, log_other;
 
 /* One way of feeding, into `log`; memory is counted. */
 static ljp_status ljf_feed(ljf_log *log, const uint8_t *data, size_t size,
-                           size_t most, uint64_t refuse_at, ljt_rng *rng,
+                           ljf_split split, uint64_t refuse_at, ljt_rng *rng,
                            ljp_error *err)
 {
   ljt_heap heap;
@@ -21,38 +21,38 @@ static ljp_status ljf_feed(ljf_log *log, const uint8_t *data, size_t size,
   ljp_status st;
   log->refuse_at = refuse_at;
   LJF_CHECK(ljp_decoder_new(&d, &h, &o) == LJP_OK);
-  st = ljf_decode(d, log, data, size, most, rng, err);
+  st = ljf_decode(d, log, data, size, split, rng, err);
   ljp_decoder_free(d);
   ljf_all_freed(&heap);
   return st;
 }
 
-static ljp_status ljf_other(const uint8_t *data, size_t size, size_t most,
+static ljp_status ljf_other(const uint8_t *data, size_t size, ljf_split split,
                             uint64_t refuse_at, ljt_rng *rng, ljp_error *err)
 {
-  return ljf_feed(&log_other, data, size, most, refuse_at, rng, err);
+  return ljf_feed(&log_other, data, size, split, refuse_at, rng, err);
 }
 
 static void ljf_decoder(const uint8_t *data, size_t size, ljt_rng *rng)
 {
   ljp_error whole, other;
-  ljp_status st = ljf_feed(&log_whole, data, size, 0, 0, rng, &whole);
+  ljp_status st = ljf_feed(&log_whole, data, size, LJF_WHOLE, 0, rng, &whole);
   size_t cut = size ? (size_t)ljt_below(rng, size) : 0;
-  LJF_CHECK(ljf_other(data, size, 1, 0, rng, &other) == st);
+  LJF_CHECK(ljf_other(data, size, LJF_BYTES, 0, rng, &other) == st);
   ljf_same_error(&whole, &other);
   LJF_CHECK(log_whole.count == log_other.count);
   ljf_is_prefix(&log_other, log_other.count, &log_whole);
-  LJF_CHECK(ljf_other(data, size, 1 + size / 5, 0, rng, &other) == st);
+  LJF_CHECK(ljf_other(data, size, LJF_PIECES, 0, rng, &other) == st);
   ljf_same_error(&whole, &other);
   LJF_CHECK(log_whole.count == log_other.count);
   ljf_is_prefix(&log_other, log_other.count, &log_whole);
   /* What finish says of a cut stream of format 4 is about what is lost. */
-  (void)ljf_other(data, cut, 0, 0, rng, &other);
+  (void)ljf_other(data, cut, LJF_WHOLE, 0, rng, &other);
   ljf_is_prefix(&log_other, log_other.fed, &log_whole);
   if (!log_whole.count) return;
   /* What the handler refuses is the end. */
   cut = 1 + (size_t)ljt_below(rng, log_whole.count);
-  LJF_CHECK(ljf_other(data, size, 0, cut, rng, &other) == LJP_E_IO);
+  LJF_CHECK(ljf_other(data, size, LJF_WHOLE, cut, rng, &other) == LJP_E_IO);
   LJF_CHECK(log_other.count == cut - 1);
   ljf_is_prefix(&log_other, cut - 1, &log_whole);
 }

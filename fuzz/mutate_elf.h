@@ -8,6 +8,9 @@
 #define MUTATE_ELF_H
 
 #include "ljtest.h"
+#include "uncovered.h"
+
+LJF_UNCOVERED_BEGIN
 
 #define LJF_MUTATE ljf_elf_mutate
 
@@ -250,5 +253,7 @@ static inline size_t ljf_elf_mutate(uint8_t *data, size_t size,
   }
   return size;
 }
+
+LJF_UNCOVERED_END
 
 #endif /* MUTATE_ELF_H */

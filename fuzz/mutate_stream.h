@@ -8,6 +8,9 @@
 #define MUTATE_STREAM_H
 
 #include "ljtest.h"
+#include "uncovered.h"
+
+LJF_UNCOVERED_BEGIN
 
 #define LJF_MUTATE ljf_stream_mutate
 #define LJF_REPAIR ljf_stream_repair
@@ -624,5 +627,7 @@ static inline size_t ljf_stream_mutate(uint8_t *data, size_t size,
   }
   return ljf_edit_field(data, size, max_size, &m, rng);
 }
+
+LJF_UNCOVERED_END
 
 #endif /* MUTATE_STREAM_H */

@@ -10,6 +10,8 @@
 
 #define LJF_RECORDS 4096
 
+LJF_UNCOVERED_BEGIN
+
 /* Hashes of the records in order; those past the room only count. */
 typedef struct ljf_log {
   size_t count;
@@ -118,17 +120,40 @@ static inline void ljf_is_prefix(const ljf_log *a, size_t n, const ljf_log *b)
   LJF_CHECK(n == 0 || memcmp(a->hash, b->hash, n * sizeof(*a->hash)) == 0);
 }
 
-/* Feeds a decoder in pieces of 1 to `most` bytes (0: whole), finishes it.
-** Returns what finish says; *err gets the error. */
+/* How to cut an input into pieces. */
+typedef enum ljf_split {
+  LJF_WHOLE,
+  LJF_PIECES, /* Of random length. */
+  LJF_BYTES   /* One by one; a window of 128 of them in a longer input. */
+} ljf_split;
+
+#define LJF_WINDOW 128
+
+/* Length of the piece at `at`; the window begins at `window`. */
+static inline size_t ljf_piece(ljf_split split, size_t at, size_t size,
+                               size_t window, ljt_rng *rng)
+{
+  if (split == LJF_WHOLE) return size - at;
+  if (split == LJF_PIECES)
+    return 1 + (size_t)ljt_below(rng, at + size / 5 < size ? size / 5 + 1
+                                                           : size - at);
+  if (at < window) return window - at;
+  return at - window < LJF_WINDOW ? 1 : size - at;
+}
+
+/* Feeds a decoder, finishes it. Returns what finish says; *err gets the
+** error. */
 static inline ljp_status ljf_decode(ljp_decoder *d, ljf_log *log,
                                     const uint8_t *data, size_t size,
-                                    size_t most, ljt_rng *rng, ljp_error *err)
+                                    ljf_split split, ljt_rng *rng,
+                                    ljp_error *err)
 {
-  size_t at = 0;
+  size_t at = 0, window = 0;
   ljp_status st = LJP_MORE, end;
+  if (size > LJF_WINDOW)
+    window = (size_t)ljt_below(rng, size - LJF_WINDOW + 1);
   while (at < size && st <= LJP_MORE) {
-    size_t n = size - at;
-    if (most && n > most) n = most > 1 ? 1 + ljt_below(rng, most) : 1;
+    size_t n = ljf_piece(split, at, size, window, rng);
     st = ljp_decoder_feed(d, data + at, n);
     LJF_CHECK(ljf_status_known(st));
     LJF_CHECK(st != LJP_OK);
@@ -189,5 +214,7 @@ static inline int ljf_swallow(void *user, const void *data, size_t size)
   *left -= size;
   return 0;
 }
+
+LJF_UNCOVERED_END
 
 #endif /* PARSE_HELP_H */
