@@ -175,6 +175,10 @@ typedef struct ljp_options {
   uint64_t from_event, to_event; /* Numbers from 1. */
   uint64_t from_time, to_time;   /* Nanoseconds, as precise as the marks. */
   const char *from_mark, *to_mark; /* Labels of marks; kept by the caller. */
+  /* Aggregates: what is slower than the rest. */
+  unsigned temp_within;   /* A block freed before so many more allocations is
+                          ** temporary, at most 256; 0: by the next event. */
+  int lifetimes;          /* 1: keep how long blocks lived. */
 } ljp_options;
 
 /* -- AVL tree ----------------------------------------------------------- */
@@ -451,7 +455,11 @@ typedef struct ljp_site {
   uint64_t taken_count, given_count;     /* blocks that came to be owned
                                          ** here, and ceased to be */
   uint64_t peak_count, peak_size;        /* owned at the highest total */
-  uint64_t temp_count, temp_size;        /* freed by the very next event */
+  uint64_t temp_count, temp_size;        /* freed almost at once: see
+                                         ** ljp_options.temp_within */
+  uint64_t life_count, life_size;        /* ljp_options.lifetimes: blocks
+                                         ** freed, and bytes allocated while
+                                         ** they lived, summed up */
 } ljp_site;
 
 /* Sums over all. */
@@ -506,6 +514,12 @@ typedef struct ljp_block {
   uint64_t addr, size;
   uint32_t site;
 } ljp_block;
+
+/* With ljp_options.lifetimes: how many freed blocks had lived while less than
+** 2^class bytes, but not less than half of that, were allocated, and their
+** bytes; class 0 to 63. Else 0. Each may be NULL. */
+LJP_API void ljp_aggregate_lives(const ljp_aggregate *a, unsigned class_,
+                                 uint64_t *count, uint64_t *size);
 
 /* Looks for the live block at `addr`. Returns 1 and sets *out, or 0. */
 LJP_API int ljp_aggregate_find(const ljp_aggregate *a, uint64_t addr,
@@ -4377,7 +4391,7 @@ typedef struct ljpi_sums {
   uint32_t last_by[2];    /* Site + 1 that last freed, moved a block of it. */
   uint64_t free_count, free_size;
   uint64_t realloc_count, realloc_new_size, realloc_old_size;
-  uint64_t temp_count, temp_size;
+  uint64_t temp_count, temp_size, life_count, life_size;
   uint64_t failed_count, failed_size;
 } ljpi_sums;
 
@@ -4410,6 +4424,19 @@ typedef struct ljpi_moment {
   uint64_t event, live_size;
 } ljpi_moment;
 
+#define LJPI_RECENT 256u
+
+/* What only options ask for. */
+typedef struct ljpi_extra {
+  unsigned within, at;    /* Addresses of the last `within` allocations. */
+  int lifetimes;
+  uint64_t recent[LJPI_RECENT];
+  ljpi_nodes born;        /* Block to the clock at its birth. */
+  uint32_t root;
+  uint64_t clock;         /* Bytes allocated. */
+  uint64_t count[64], size[64];
+} ljpi_extra;
+
 struct ljp_aggregate {
   ljpi_mem *mem, own;
   ljp_symbols *symbols;
@@ -4436,6 +4463,8 @@ struct ljp_aggregate {
   ljp_totals totals;      /* What cannot be had from the sites. */
   uint64_t peak_stamp;    /* Number of the highest total so far. */
   uint64_t last_addr;     /* Made by the event before; 0: none. */
+  int has_extra;
+  ljpi_extra extra;
   int sampled;
   ljpi_moment point[LJPI_POINTS]; /* Timeline, every point_step events. */
   size_t point_count;
@@ -4450,6 +4479,13 @@ static ljp_status ljpi_aggregate_init(ljp_aggregate *a, ljpi_mem *mem,
   a->sites.mem = a->sites.nodes.mem = mem;
   a->pairs.mem = a->pairs.nodes.mem = mem;
   a->labels.mem = mem;
+  a->extra.born.mem = mem;
+  if (options) {
+    a->extra.within = options->temp_within < LJPI_RECENT
+                        ? options->temp_within : LJPI_RECENT;
+    a->extra.lifetimes = options->lifetimes;
+    a->has_extra = options->temp_within || options->lifetimes;
+  }
   a->symbols = symbols;
   a->model = options ? options->model : LJP_MODEL_TRUE;
   a->max_sites = ljpi_limit_or(options ? options->limits.sites : 0, 8u << 20);
@@ -4462,6 +4498,7 @@ static ljp_status ljpi_aggregate_init(ljp_aggregate *a, ljpi_mem *mem,
 static void ljpi_aggregate_clear(ljp_aggregate *a)
 {
   ljpi_live_free(&a->live);
+  ljpi_nodes_free(&a->extra.born);
   ljpi_map_free(&a->sites);
   ljpi_map_free(&a->pairs);
   ljpi_strings_free(&a->labels);
@@ -4771,6 +4808,67 @@ LJPI_INLINE ljp_status ljpi_true_take(ljp_aggregate *a, const ljpi_looked *h,
   return st;
 }
 
+/* Notes a block that is made, at `addr`. */
+LJPI_NOINLINE ljp_status ljpi_extra_made(ljp_aggregate *a, uint64_t addr,
+                                         uint64_t size)
+{
+  ljpi_extra *x = &a->extra;
+  uint32_t idx;
+  int made;
+  ljp_status st;
+  if (x->within) {
+    x->recent[x->at] = addr;
+    x->at = (x->at + 1) % x->within;
+  }
+  if (!x->lifetimes) return LJP_OK;
+  ljpi_add(&x->clock, size);
+  st = ljpi_tree_insert(&x->born, &x->root, addr, &idx, &made);
+  if (st == LJP_OK) ljpi_at(&x->born, idx)->value = x->clock;
+  return st;
+}
+
+/* Notes that the block `b` of site `s` is gone; whether it was temporary. */
+LJPI_NOINLINE int ljpi_extra_gone(ljp_aggregate *a, ljpi_sums *s,
+                                  const ljp_block *b)
+{
+  ljpi_extra *x = &a->extra;
+  uint64_t life, birth;
+  unsigned i;
+  if (x->lifetimes && ljpi_tree_remove(&x->born, &x->root, b->addr, &birth)) {
+    life = x->clock - birth;
+    s->life_count++;
+    ljpi_add(&s->life_size, life);
+    for (i = 0; i < 63 && life >> i; i++) {}
+    x->count[i]++;
+    ljpi_add(&x->size[i], b->size);
+  }
+  if (x->within == 0) return a->last_addr == b->addr;
+  for (i = 0; i < x->within; i++)
+    if (x->recent[i] == b->addr) {
+      x->recent[i] = 0;
+      return 1;
+    }
+  return 0;
+}
+
+/* A block is moved: it lives on. */
+LJPI_NOINLINE ljp_status ljpi_extra_moved(ljp_aggregate *a, uint64_t from,
+                                          uint64_t to, uint64_t size)
+{
+  ljpi_extra *x = &a->extra;
+  uint64_t birth;
+  uint32_t idx;
+  int made;
+  ljp_status st;
+  if (!x->lifetimes) return LJP_OK;
+  ljpi_add(&x->clock, size);
+  if (!from || !ljpi_tree_remove(&x->born, &x->root, from, &birth))
+    birth = x->clock;
+  st = ljpi_tree_insert(&x->born, &x->root, to, &idx, &made);
+  if (st == LJP_OK) ljpi_at(&x->born, idx)->value = birth;
+  return st;
+}
+
 LJPI_INLINE ljp_status ljpi_true_alloc(ljp_aggregate *a, const ljpi_looked *h)
 {
   const ljp_event *ev = h->ev;
@@ -4788,7 +4886,8 @@ LJPI_INLINE ljp_status ljpi_true_alloc(ljp_aggregate *a, const ljpi_looked *h)
     a->sampled = 1;
     a->totals.sampled_count++;
   }
-  st = ljpi_true_take(a, h, count, size, 0);
+  st = a->has_extra ? ljpi_extra_made(a, ev->addr, size) : LJP_OK;
+  if (st == LJP_OK) st = ljpi_true_take(a, h, count, size, 0);
   if (st != LJP_OK) return st;
   s = &a->sum[h->site];
   s->alloc_count += count;
@@ -4813,7 +4912,8 @@ LJPI_INLINE ljp_status ljpi_true_free(ljp_aggregate *a, const ljpi_looked *h)
     if (st != LJP_OK) return st;
     ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
     s = ljpi_disown(a, old.site, count, old.size);
-    if (a->last_addr == ev->old_addr) {
+    if (a->has_extra ? ljpi_extra_gone(a, s, &old)
+                     : a->last_addr == ev->old_addr) {
       s->temp_count += count;
       ljpi_add(&s->temp_size, old.size);
     }
@@ -4855,6 +4955,9 @@ static ljp_status ljpi_true_realloc(ljp_aggregate *a, const ljpi_looked *h)
     if (ev->old_addr != ev->addr)
       ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
   }
+  if (a->has_extra)
+    st = ljpi_extra_moved(a, known ? ev->old_addr : 0, ev->addr, size);
+  if (st != LJP_OK) return st;
   st = ljpi_true_take(a, h, count, size, known && ev->old_addr == ev->addr);
   if (st != LJP_OK) return st;
   s = &a->sum[h->site];
@@ -5162,6 +5265,8 @@ LJP_API void ljp_aggregate_site(const ljp_aggregate *a, size_t idx,
   ljpi_sub(&out->given_count, s->live_count);
   out->peak_count = at_peak ? s->live_count : s->peak_count;
   out->peak_size = at_peak ? s->live_size : s->peak_size;
+  out->life_count = s->life_count;
+  out->life_size = s->life_size;
   out->temp_count = s->temp_count;
   out->temp_size = s->temp_size;
 }
@@ -5180,6 +5285,13 @@ LJP_API int ljp_aggregate_find(const ljp_aggregate *a, uint64_t addr,
   if (!ljpi_live_find(&a->live, addr, ljpi_hash_addr(addr), &ref)) return 0;
   ljpi_live_get(&a->live, addr, &ref, out);
   return 1;
+}
+
+LJP_API void ljp_aggregate_lives(const ljp_aggregate *a, unsigned class_,
+                                 uint64_t *count, uint64_t *size)
+{
+  if (count) *count = class_ < 64 ? a->extra.count[class_] : 0;
+  if (size) *size = class_ < 64 ? a->extra.size[class_] : 0;
 }
 
 LJP_API uint64_t ljp_aggregate_table_size(const ljp_aggregate *a)
@@ -5947,7 +6059,12 @@ static void ljpi_put_totals(ljpi_report *r, const ljp_error *e)
                  t->live_size);
   ljpi_put_total(r, "held at the most: ", t->peak_count, " blocks, ",
                  t->peak_size);
-  ljpi_put_total(r, "freed by the next event: ", t->temp_count, " blocks, ",
+  if (r->a->extra.within)
+    snprintf(buf, sizeof(buf), "freed within %u allocations: ",
+             r->a->extra.within);
+  else
+    snprintf(buf, sizeof(buf), "freed by the next event: ");
+  ljpi_put_total(r, buf, t->temp_count, " blocks, ",
                  t->temp_size);
   ljpi_put_total(r, "from before the start: ", t->before_count, " blocks, ",
                  t->before_size);
@@ -6299,8 +6416,8 @@ typedef struct ljpi_mark {
 
 /* What is said around the numbers. */
 typedef enum ljpi_word_kind {
-  LJPI_FACT, LJPI_TOTAL_COUNT, LJPI_TOTAL_SIZE, LJPI_KIND, LJPI_NOTE,
-  LJPI_WARNING
+  LJPI_FACT, LJPI_TOTAL_COUNT, LJPI_TOTAL_SIZE, LJPI_KIND, LJPI_LIFE,
+  LJPI_NOTE, LJPI_WARNING
 } ljpi_word_kind;
 
 typedef struct ljpi_word {
@@ -7134,7 +7251,7 @@ static void ljpi_model_words(ljpi_out *o, const ljp_tree *t, const char *key,
       ljpi_put_id(o, t, w->text);
     } else {
       ljpi_put_u64(o, w->n);
-      if (w->kind == LJPI_KIND) ljpi_put_item(o, 0, w->count);
+      if (w->kind >= LJPI_KIND) ljpi_put_item(o, 0, w->count);
       else ljpi_puts(o, w->kind == LJPI_TOTAL_SIZE ? ",\"size\""
                                                    : ",\"count\"");
     }
@@ -7162,6 +7279,7 @@ static void ljpi_model_head(ljpi_out *o, const ljp_tree *t)
   ljpi_model_words(o, t, "totals",
                    1u << LJPI_TOTAL_COUNT | 1u << LJPI_TOTAL_SIZE);
   ljpi_model_words(o, t, "kinds", 1u << LJPI_KIND);
+  ljpi_model_words(o, t, "lives", 1u << LJPI_LIFE);
 }
 
 static void ljpi_model_known(ljpi_out *o, uint64_t n)
@@ -8105,6 +8223,27 @@ static void ljpi_plant_kinds(ljpi_planter *pl)
     ljp_tree_kind(pl->t, ljpi_object_text(0), size_left, count_left);
 }
 
+/* How long freed blocks had lived, in steps of 16 times. */
+static void ljpi_plant_lives(ljpi_planter *pl)
+{
+  static const char *const text[] = {
+    "less than 256 B", "less than 4 KiB", "less than 64 KiB",
+    "less than 1 MiB", "less than 16 MiB", "less than 256 MiB", "more"
+  };
+  const ljpi_extra *x = &pl->p->aggregate.extra;
+  uint64_t count = 0, size = 0;
+  unsigned i, k = 0;
+  for (i = 0; i < 64; i++) {
+    ljpi_add(&count, x->count[i]);
+    ljpi_add(&size, x->size[i]);
+    if (i != 8 + 4 * k && i != 63) continue;
+    if (k == 6 && i != 63) continue;
+    if (count) ljpi_tree_word(pl->t, LJPI_LIFE, text[k], "", size, count);
+    count = size = 0;
+    if (k < 6) k++;
+  }
+}
+
 static void ljpi_plant_words(ljpi_planter *pl)
 {
   const ljp_error *e = ljp_profile_error(pl->p);
@@ -8124,6 +8263,7 @@ static void ljpi_plant_words(ljpi_planter *pl)
   }
   ljpi_plant_end(pl);
   ljpi_plant_kinds(pl);
+  ljpi_plant_lives(pl);
   ljp_tree_note(pl->t, "covered: blocks of the VM's allocator; not machine "
                        "code, callback pages, ffi.C.malloc, slack of its "
                        "arena");
@@ -8171,7 +8311,7 @@ static void ljpi_plant_timeline(ljpi_planter *pl)
   size_t i;
   ljp_point p;
   memset(&p, 0xff, sizeof(p));
-  pl->t->temp_within = 1;
+  pl->t->temp_within = a->extra.within;
   pl->t->by_time = run->mark_count > 1;
   for (i = 0; i < run->mark_count && pl->t->by_time; i++) {
     const ljpi_mark4 *m = &run->mark[i];

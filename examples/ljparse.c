@@ -63,7 +63,11 @@ static const char ljc_help[] =
 "                        than AMOUNT (K, M, G allowed), counting only call\n"
 "                        paths through a line whose name has TEXT in it;\n"
 "                        line.WHAT: if any single line is over it\n"
-"  --from=N, --to=N      only events number N and up, up to N\n"
+"  --from=P, --to=P      only what happened from P on, up to P: the number\n"
+"                        of an event, a time (2.5s, 300ms), a mark's label\n"
+"  --temp-within=N       temporary is what is freed before N (at most 256)\n"
+"                        more allocations; default: by the very next event\n"
+"  --lifetimes           keep how long blocks lived (html shows it)\n"
 "  --trace-address=HOW   how traces are laid out in streams of version 2/3:\n"
 "                        auto (default), with, without\n"
 "  --help, --version\n"
@@ -214,11 +218,35 @@ static int ljc_share(ljc_args *a, const char *value)
   return LJC_GOOD;
 }
 
-static int ljc_event_number(const char *value, uint64_t *n)
+/* A moment: the number of an event, a time, or the label of a mark. */
+static int ljc_moment(const char *value, uint64_t *event, uint64_t *time,
+                      const char **mark)
 {
+  char *end;
+  double n = strtod(value, &end);
+  const char *rest;
+  if (*value < '0' || *value > '9') {
+    *mark = value;
+    return *value ? LJC_GOOD : ljc_usage("an empty moment", "");
+  }
+  if (ljc_number(value, event, &rest) && *rest == 0) return LJC_GOOD;
+  *event = 0;
+  if (strcmp(end, "s") == 0) n *= 1e9;
+  else if (strcmp(end, "ms") == 0) n *= 1e6;
+  else return ljc_usage("neither a number of events nor a time", value);
+  if (n < 1 || n > 1e18) return ljc_usage("not a time", value);
+  *time = (uint64_t)n;
+  return LJC_GOOD;
+}
+
+static int ljc_temp_within(ljc_args *a, const char *value)
+{
+  uint64_t n;
   const char *end;
-  if (ljc_number(value, n, &end) && *end == 0) return LJC_GOOD;
-  return ljc_usage("not a number of events", value);
+  if (!ljc_number(value, &n, &end) || *end || n < 1 || n > 256)
+    return ljc_usage("--temp-within is a number from 1 to 256, not", value);
+  a->options.temp_within = (unsigned)n;
+  return LJC_GOOD;
 }
 
 /* One option of the reports that are made from a call tree; -1: it is none. */
@@ -228,6 +256,8 @@ static int ljc_tree_option(ljc_args *a, const char *arg)
   int n;
   if (strcmp(arg, "--show-source") == 0) {
     a->tree.show_source = 1;
+  } else if (strcmp(arg, "--lifetimes") == 0) {
+    a->options.lifetimes = 1;
   } else if ((value = ljc_value(arg, "--metric")) != NULL) {
     n = ljc_lookup(ljc_metrics, value);
     if (n < 0) return ljc_usage("unknown metric", value);
@@ -239,9 +269,13 @@ static int ljc_tree_option(ljc_args *a, const char *arg)
   } else if ((value = ljc_value(arg, "--diff")) != NULL) {
     a->old = value;
   } else if ((value = ljc_value(arg, "--from")) != NULL) {
-    return ljc_event_number(value, &a->options.from_event);
+    return ljc_moment(value, &a->options.from_event, &a->options.from_time,
+                      &a->options.from_mark);
   } else if ((value = ljc_value(arg, "--to")) != NULL) {
-    return ljc_event_number(value, &a->options.to_event);
+    return ljc_moment(value, &a->options.to_event, &a->options.to_time,
+                      &a->options.to_mark);
+  } else if ((value = ljc_value(arg, "--temp-within")) != NULL) {
+    return ljc_temp_within(a, value);
   } else {
     return -1;
   }
@@ -657,7 +691,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-/bAw6kaqRppOamL2x7gQIkaxfCBXd6yT+2o0/XOBv80='; sty"
+  " script-src 'sha256-r5ZBZmLRHLzqBoBVZfZgibPZQSSojTB6bB+gbXLxzkk='; sty"
   "le-src 'sha256-c43Xd+wJcj33vfbWApkd8mVJed7VgYfXkDwEZMf0Ha4=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -1087,6 +1121,14 @@ static const char *const ljc_page_tail[] = {
   "\?\";\n",
   "  low[f]=(full[f]+\" \"+file).toLowerCase();\n",
   "}\n",
+  "/* The line that is charged: a built-in function's part is its caller'"
+  "s,\n",
+  "** where that is a line of Lua. */\n",
+  "const site=frm.slice();\n",
+  "for(let i=1;i<N;i++){\n",
+  "  const up=par[i]\?frm[par[i]]:-1;\n",
+  "  if(fk(frm[i])===4&&up>=0&&fk(up)===0)site[i]=up;\n",
+  "}\n",
   "const dirOf=p=>p.slice(0,p.lastIndexOf(\"/\")+1);\n",
   "/* Lua frames are coloured by directory, or by file if there is but on"
   "e. */\n",
@@ -1213,7 +1255,8 @@ static const char *const ljc_page_tail[] = {
   "    return[...by.values()].sort((a,b)=>V[b]-V[a]);\n",
   "  }\n",
   "  E[0]=[];\n",
-  "  for(let i=1;i<N;i++)if(w[i]>0){E[0].push([i,i]);V[0]+=w[i];}\n",
+  "  for(let i=1;i<N;i++)if(w[i]>0){\n",
+  "    E[0].push([site[i]===frm[i]\?i:par[i],i]);V[0]+=w[i];}\n",
   "  return{k,inv:true,par:n=>P[n],frame:n=>Fr[n],val:n=>V[n],\n",
   "    kids:n=>K[n]||(K[n]=grow(n)),\n",
   "    nums(n,m,old){\n",
@@ -1537,7 +1580,7 @@ static const char *const ljc_page_tail[] = {
   "  const id=k+(old\?\"'\":\"\");\n",
   "  if(!lines[id]){\n",
   "    const s=lines[id]=new Float64Array(FN),c=col(k,old);\n",
-  "    for(let i=1;i<N;i++)s[frm[i]]+=c[i];\n",
+  "    for(let i=1;i<N;i++)s[site[i]]+=c[i];\n",
   "  }\n",
   "  return lines[id];\n",
   "}\n",
@@ -1798,6 +1841,10 @@ static const char *const ljc_page_tail[] = {
   "  if(D.kinds&&D.kinds.length)part(\"What is still in use, by kind\",\n",
   "    rows(D.kinds.slice().sort((a,b)=>b[1]-a[1]).map(k=>\n",
   "      [k[0],bytes(k[1]),num(k[2])+\" blocks\"])));\n",
+  "  if(D.lives&&D.lives.length)part(\"How long freed blocks lived\",\n",
+  "    rows(D.lives.map(k=>[k[0],num(k[2])+\" blocks\",bytes(k[1])])),\n",
+  "    el(\"p\",{},\"Counted in bytes allocated by others meanwhile.\"));"
+  "\n",
   "  part(\"Recording\",rows(D.facts.map(f=>[f[0],fact(f)])));\n",
   "  if(D.totals.length)part(\"Totals\",rows(D.totals.map(r=>\n",
   "    [r[0],r[2]===\"size\"\?bytes(r[1])+\" (\"+num(r[1])+\")\":num(r[1]"
@@ -1880,10 +1927,10 @@ static const char *const ljc_page_tail[] = {
   "\"\"),d}));\n",
   "  }\n",
   "  T.marks.forEach(m=>{\n",
-  "    if(!m[2])return;\n",
+  "    if(!m[1])return;\n",
   "    box.append(svg(\"line\",{\"class\":\"mark\",x1:X(m[0]),x2:X(m[0]),"
   "y1:t-6,\n",
-  "      y2:Y(0)}),svg(\"text\",{x:X(m[0])+3,y:t-6},vis(m[2]).slice(0,40)"
+  "      y2:Y(0)}),svg(\"text\",{x:X(m[0])+3,y:t-6},vis(m[1]).slice(0,40)"
   "));\n",
   "  });\n",
   "  if(T.peak)box.append(svg(\"circle\",{cx:X(T.peak[0]),cy:Y(T.peak[1])"

@@ -97,7 +97,19 @@ for bad in alloc alloc: alloc:x all:1 alloc:1x line.:1 alloc:9999999999999999999
 do exits 1 "--budget=$bad" "$s"; done
 for bad in x 101 1.2.3 ''; do exits 1 "--min-share=$bad" "$s"; done
 exits 1 --metric=none "$s"
-exits 1 --from=x "$s"
+exits 1 --from=5x "$s"
+exits 1 --from= "$s"
+exits 0 --from=nowhere --budget=alloc:0 "$s"
+exits 0 --to=2.5s "$s"
+exits 1 --temp-within=0 "$s"
+exits 1 --temp-within=257 "$s"
+exits 0 --temp-within=8 --lifetimes --format=html "$s"
+has out '"lives":['
+has out 'less than 4 KiB'
+exits 0 --temp-within=256 "$s"
+has out "freed within 256 allocations: 14 blocks, 1400B"
+exits 0 "$s"
+has out "freed by the next event: 0 blocks, 0B"
 exits 1 --diff
 
 # Full and closed outputs are failures of the tool, not of the stream.
