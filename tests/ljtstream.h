@@ -139,6 +139,7 @@ static inline void ljt_block(ljt_bytes *b, unsigned kind, unsigned flags,
 /* The last event of each op, in one block. */
 typedef struct ljt_last4 {
   uint64_t site[3], address[3], size[3];
+  uint64_t weight; /* Of the next alloc or realloc, 0: none. */
 } ljt_last4;
 
 /* Alloc (0), free (1) or realloc (2). Of a realloc `size` and `address` are
@@ -369,7 +370,8 @@ static inline void ljt_rdef(ljt_reader *r, ljt_bytes *text, uint64_t *last)
   ljt_text(text, "\n");
 }
 
-static inline void ljt_rother(ljt_reader *r, ljt_bytes *text, unsigned sub)
+static inline void ljt_rother(ljt_reader *r, ljt_bytes *text, ljt_last4 *l,
+                              unsigned sub)
 {
   static const char *const names[] = {
     "alloc-failed", "realloc-failed", "weight", "mark", "loaded", "unloaded",
@@ -377,6 +379,7 @@ static inline void ljt_rother(ljt_reader *r, ljt_bytes *text, unsigned sub)
   };
   static const int numbers[] = {2, 4, 1, 6, 1, 1, 2};
   if (sub > 6) { ljt_rbad(r); return; }
+  if (sub == 2) { l->weight = ljt_ru(r); return; }
   ljt_text(text, "%s", names[sub]);
   ljt_rus(r, text, numbers[sub]);
   ljt_text(text, "\n");
@@ -388,8 +391,12 @@ static inline void ljt_revent4(ljt_reader *r, ljt_bytes *text, ljt_last4 *l)
   unsigned c = ljt_rb(r), op = c & 3;
   unsigned size_code = c >> 6, address_code = c >> 4 & 3;
   uint64_t z, old, move;
-  if (op == 3) { ljt_rother(r, text, c >> 2); return; }
+  if (op == 3) { ljt_rother(r, text, l, c >> 2); return; }
   if (op == 2 && size_code) { ljt_rbad(r); return; }
+  if (op != 1 && l->weight) {
+    ljt_text(text, "weight %" PRIu64 "\n", l->weight);
+    l->weight = 0;
+  }
   if (c >> 2 & 3) l->site[op] = ljt_rle(r, c >> 2 & 3);
   if (address_code == 3) {
     l->address[op] = ljt_rle(r, 8);

@@ -332,7 +332,7 @@ static void event_any(ljm_encoder4 *e, ljt_rng *r)
 {
   uint32_t site = some_site(r);
   uint64_t a = ljt_gen_address(r), b = ljt_gen_address(r);
-  uint64_t w = ljt_gen_number(r);
+  uint64_t w = ljt_gen_number(r) | 1;
   uint64_t n = ljt_gen_number(r), k = ljt_gen_number(r);
   int sample = ljt_below(r, 10) == 0;
   switch (ljt_below(r, 6)) {

@@ -6,124 +6,11 @@
 #include "ljparse.h"
 #include "ljtest.h"
 #include "ljtgen4.h"
-#include "ljtstream.h"
-
-#define U " %" PRIu64
-
-/* -- What the decoder tells, as ljt_dump writes it */
-
-typedef struct told {
-  ljt_bytes text;
-  uint64_t events;
-  uint64_t damage_count;
-  uint64_t off[64], size[64], lost_events[64], lost_blocks[64];
-} told;
-
-static ljp_status on_events(void *user, const ljp_event *ev, size_t count,
-                            size_t *failed)
-{
-  told *t = (told *)user;
-  size_t i;
-  *failed = 0;
-  t->events += count;
-  for (i = 0; i < count; i++, ev++) {
-    if (ev->source != LJP_SOURCE_SITE) return LJP_E_ARG;
-    if (ev->weight) ljt_text(&t->text, "weight" U "\n", ev->weight);
-    switch (ev->kind) {
-    case LJP_EVENT_ALLOC:
-      ljt_text(&t->text, "alloc" U U U "\n", ev->id, ev->addr, ev->size);
-      break;
-    case LJP_EVENT_FREE:
-      ljt_text(&t->text, "free" U U U "\n", ev->id, ev->old_addr,
-               ev->old_size);
-      break;
-    case LJP_EVENT_REALLOC:
-      ljt_text(&t->text, "realloc" U U U U U "\n", ev->id, ev->old_addr,
-               ev->old_size, ev->addr, ev->size);
-      break;
-    case LJP_EVENT_FAILED_ALLOC:
-      ljt_text(&t->text, "alloc-failed" U U "\n", ev->id, ev->size);
-      break;
-    default:
-      ljt_text(&t->text, "realloc-failed" U U U U "\n", ev->id, ev->old_addr,
-               ev->old_size, ev->size);
-      break;
-    }
-  }
-  return LJP_OK;
-}
-
-static void quoted(told *t, const char *s, size_t size)
-{
-  ljt_text(&t->text, " '");
-  ljt_text_str(&t->text, (const unsigned char *)s, size);
-  ljt_text(&t->text, "'");
-}
-
-static void numbers(told *t, const ljp_record *r, size_t from)
-{
-  size_t i;
-  for (i = from; i < r->n_count; i++) ljt_text(&t->text, U, r->n[i]);
-}
-
-static void on_definition(told *t, const ljp_record *r)
-{
-  static const char *const names[] = {
-    "string", "module", "csym", "function", "frame", "stack", "site", "trace"
-  };
-  ljt_text(&t->text, "%s" U, names[r->kind - LJP_RECORD_STRING], r->id);
-  if (r->kind == LJP_RECORD_STRING) quoted(t, r->name, r->name_size);
-  if (r->kind != LJP_RECORD_MODULE) {
-    numbers(t, r, 0);
-  } else {
-    ljt_text(&t->text, U, r->n[0]);
-    quoted(t, r->name, r->name_size);
-    numbers(t, r, 1);
-  }
-  ljt_text(&t->text, "\n");
-}
-
-static ljp_status on_record(void *user, const ljp_record *r)
-{
-  static const char *const others[] = {
-    "mark", "loaded", "unloaded", "dropped", "live", "end"
-  };
-  told *t = (told *)user;
-  uint64_t k = t->damage_count;
-  if (r->kind == LJP_RECORD_VERSIONS) {
-    ljt_text(&t->text, "events 4\n");
-  } else if (r->kind == LJP_RECORD_META) {
-    ljt_text(&t->text, "meta");
-    quoted(t, r->name, r->name_size);
-    quoted(t, r->text, r->text_size);
-    ljt_text(&t->text, "\n");
-  } else if (r->kind == LJP_RECORD_DAMAGE) {
-    if (k < 64) {
-      t->off[k] = r->off;
-      t->size[k] = r->size;
-      t->lost_events[k] = r->n[0];
-      t->lost_blocks[k] = r->n[1];
-    }
-    t->damage_count++;
-  } else if (r->kind <= LJP_RECORD_START) {
-    on_definition(t, r);
-  } else {
-    ljt_text(&t->text, "%s", others[r->kind - LJP_RECORD_MARK]);
-    numbers(t, r, 0);
-    if (r->kind == LJP_RECORD_LIVE) ljt_text(&t->text, U, r->addr);
-    ljt_text(&t->text, "\n");
-  }
-  return LJP_OK;
-}
-
-static void told_free(told *t)
-{
-  ljt_bytes_free(&t->text);
-}
+#include "ljttold.h"
 
 /* Feeds pieces of `step` bytes, 0: whole, SIZE_MAX: random ones. */
 static ljp_status decode_with(const unsigned char *data, size_t size,
-                              size_t step, const ljp_options *o, told *t,
+                              size_t step, const ljp_options *o, ljt_told *t,
                               ljp_error *err)
 {
   ljp_decoder *d = NULL;
@@ -131,11 +18,8 @@ static ljp_status decode_with(const unsigned char *data, size_t size,
   ljp_status st;
   ljt_rng r = ljt_rng_make(size);
   size_t at = 0, n;
-  memset(t, 0, sizeof(*t));
   memset(err, 0, sizeof(*err));
-  h.on_events = on_events;
-  h.on_record = on_record;
-  h.user = t;
+  h = ljt_told_handler(t);
   st = ljp_decoder_new(&d, &h, o);
   if (st != LJP_OK) {
     err->status = st;
@@ -155,7 +39,7 @@ static ljp_status decode_with(const unsigned char *data, size_t size,
   return st;
 }
 
-static ljp_status decode(const unsigned char *data, size_t size, told *t,
+static ljp_status decode(const unsigned char *data, size_t size, ljt_told *t,
                          ljp_error *err)
 {
   return decode_with(data, size, 0, NULL, t, err);
@@ -183,13 +67,13 @@ static void same_text(void)
                     seed & 1 ? 4096 : 65536));
     LJT_EQ(ljt_dump(s.data, s.size, 0, &want, NULL, &offset), LJT_CLEAN);
     for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-      told t;
+      ljt_told t;
       ljp_error err;
       unsigned char *p = exact(s.data, s.size);
       LJT_EQ(decode_with(p, s.size, steps[i], NULL, &t, &err), LJP_END);
       LJT_EQ(t.damage_count, 0);
       LJT_MEM(t.text.data, t.text.size, want.data, want.size);
-      told_free(&t);
+      ljt_told_free(&t);
       free(p);
     }
     ljt_bytes_free(&want);
@@ -208,7 +92,7 @@ static void cuts(void)
   LJT_EQ(ljt_dump(s.data, s.size, 0, &want, &b, &offset), LJT_CLEAN);
   LJT_OK(b.count > 8);
   for (size = 0; size < s.size; size++) {
-    told t;
+    ljt_told t;
     ljp_error err;
     unsigned char *p = exact(s.data, size);
     while (block < b.count && b.offset[block] <= size) block++;
@@ -219,7 +103,7 @@ static void cuts(void)
     LJT_EQ(t.damage_count, 0);
     LJT_OK(t.text.size <= want.size);
     LJT_MEM(t.text.data, t.text.size, want.data, t.text.size);
-    told_free(&t);
+    ljt_told_free(&t);
     free(p);
   }
   ljt_bytes_free(&want);
@@ -268,7 +152,7 @@ static void one_damage(const unsigned char *good, const ljt_blocks *b,
                        uint64_t size, uint64_t lost_events,
                        uint64_t lost_blocks)
 {
-  told t;
+  ljt_told t;
   ljp_error err;
   ljt_bytes want = {NULL, 0, 0};
   ljp_status st = decode_with(bad->data, bad->size, i % 2 ? 0 : 100, NULL, &t,
@@ -283,7 +167,7 @@ static void one_damage(const unsigned char *good, const ljt_blocks *b,
   LJT_EQ(st, LJP_E_MALFORMED);
   LJT_EQ(err.off, off);
   LJT_EQ(err.section, LJP_SECTION_BLOCKS);
-  told_free(&t);
+  ljt_told_free(&t);
   ljt_bytes_free(&want);
 }
 
@@ -380,13 +264,13 @@ static void damaged_end(void)
   }
   d = edit(&s, s.size, 0, "x", 1);
   {
-    told t;
+    ljt_told t;
     ljp_error err;
     LJT_EQ(decode(d.data, d.size, &t, &err), LJP_E_MALFORMED);
     LJT_EQ(err.off, s.size);
     LJT_EQ(t.damage_count, 0);
     LJT_MEM(t.text.data, t.text.size, text.data, text.size);
-    told_free(&t);
+    ljt_told_free(&t);
   }
   free(d.data);
   /* A zero-filled tail is no data, and no clean cut. */
@@ -406,7 +290,7 @@ static void more_damage(void)
   static ljt_blocks b;
   size_t offset, i;
   damaged d;
-  told t;
+  ljt_told t;
   ljp_error err;
   LJT_OK(ljt_gen4(&s, ljt.seed + 5, 1500, 4096));
   LJT_EQ(ljt_dump(s.data, s.size, 0, &text, &b, &offset), LJT_CLEAN);
@@ -418,7 +302,7 @@ static void more_damage(void)
     LJT_EQ(t.damage_count, 2);
     LJT_EQ(t.off[0] + t.size[0], t.off[1]);
     LJT_EQ(t.off[1] + t.size[1], b.offset[i + 2]);
-    told_free(&t);
+    ljt_told_free(&t);
     free(d.data);
     d = edit(&s, b.offset[i], 0, s.data + b.offset[i],
              b.offset[i + 1] - b.offset[i]);
@@ -427,7 +311,7 @@ static void more_damage(void)
     LJT_EQ(t.off[0], b.offset[i + 1]);
     LJT_EQ(t.size[0], b.offset[i + 1] - b.offset[i]);
     LJT_EQ(t.lost_blocks[0], 0);
-    told_free(&t);
+    ljt_told_free(&t);
     free(d.data);
   }
   ljt_bytes_free(&text);
@@ -442,13 +326,13 @@ static void every_bit(void)
   static ljt_blocks b;
   size_t offset, i;
   uint64_t most = 0, all;
-  told t;
+  ljt_told t;
   ljp_error err;
   LJT_OK(ljt_gen4(&s, ljt.seed + 6, 300, 4096));
   LJT_EQ(ljt_dump(s.data, s.size, 0, &text, &b, &offset), LJT_CLEAN);
   LJT_EQ(decode(s.data, s.size, &t, &err), LJP_END);
   all = t.events;
-  told_free(&t);
+  ljt_told_free(&t);
   for (i = 0; i < b.count; i++)
     if (block_events(s.data + b.offset[i]) > most)
       most = block_events(s.data + b.offset[i]);
@@ -457,7 +341,7 @@ static void every_bit(void)
     LJT_EQ(decode(s.data, s.size, &t, &err), LJP_E_MALFORMED);
     LJT_OK(t.events + most >= all && t.events <= all);
     s.data[i / 8] ^= (unsigned char)(1u << (i & 7));
-    told_free(&t);
+    ljt_told_free(&t);
   }
   ljt_bytes_free(&text);
   ljt_sink_free(&s);
@@ -555,7 +439,7 @@ static void hostile_payloads(void)
   for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
     const struct payload *p = &payloads[i];
     ljt_bytes b = {NULL, 0, 0};
-    told t;
+    ljt_told t;
     ljp_error err;
     ljp_status st;
     unsigned char *data;
@@ -577,7 +461,7 @@ static void hostile_payloads(void)
     /* What comes after is read all the same. */
     LJT_OK(t.text.size > 18);
     LJT_MEM(t.text.data + t.text.size - 18, 18, "string 99 'after'\n", 18);
-    told_free(&t);
+    ljt_told_free(&t);
     free(data);
     ljt_bytes_free(&b);
   }
@@ -600,7 +484,7 @@ static void hostile_headers(void)
   size_t i;
   for (i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
     ljt_bytes b = {NULL, 0, 0};
-    told t;
+    ljt_told t;
     ljp_error err;
     uint32_t crc;
     unsigned char *h;
@@ -620,7 +504,7 @@ static void hostile_headers(void)
     LJT_EQ(t.off[0], 14 + 32);
     LJT_EQ(t.size[0], 32 + 3);
     LJT_EQ(t.lost_blocks[0], 1);
-    told_free(&t);
+    ljt_told_free(&t);
     ljt_bytes_free(&b);
   }
 }
@@ -647,7 +531,7 @@ static void stream_start(void)
   for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
     for (step = 0; step < 4; step++) {
       ljt_bytes b = {NULL, 0, 0};
-      told t;
+      ljt_told t;
       ljp_error err;
       ljt.row = starts[i].name;
       ljt_stream4(&b);
@@ -655,7 +539,7 @@ static void stream_start(void)
       LJT_EQ(decode_with(b.data, b.size, step, NULL, &t, &err),
              starts[i].status);
       LJT_EQ(err.off, starts[i].off);
-      told_free(&t);
+      ljt_told_free(&t);
       ljt_bytes_free(&b);
     }
   }
@@ -667,7 +551,7 @@ static void totals(void)
   unsigned k;
   for (k = 0; k < 13; k++) {
     ljt_bytes b = {NULL, 0, 0};
-    told t;
+    ljt_told t;
     ljp_error err;
     unsigned char end[13] = {0, 0, 0, 1, 8, 1, 7, 1, 1, 2, 1, 0, 0};
     ljt_stream4(&b);
@@ -684,7 +568,7 @@ static void totals(void)
       LJT_EQ(err.off, 14 + 32 + 32 + 14 + 32);
     }
     LJT_EQ(t.events, 4);
-    told_free(&t);
+    ljt_told_free(&t);
     ljt_bytes_free(&b);
   }
 }
@@ -703,14 +587,14 @@ static void bad_ends(void)
   size_t i;
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     ljt_bytes b = {NULL, 0, 0};
-    told t;
+    ljt_told t;
     ljp_error err;
     ljt_stream4(&b);
     ljt_block(&b, 5, 0, 0, 0, ID, rows[i].bytes, rows[i].size);
     LJT_EQ(decode(b.data, b.size, &t, &err), LJP_E_MALFORMED);
     LJT_EQ(t.damage_count, 1);
     LJT_EQ(err.off, t.off[0]);
-    told_free(&t);
+    ljt_told_free(&t);
     ljt_bytes_free(&b);
   }
 }
@@ -724,7 +608,7 @@ static void nested_headers(void)
   ljp_handler h;
   ljp_options o;
   ljt_heap heap;
-  told t;
+  ljt_told t;
   uint32_t i, n = 100000;
   size_t at = 14;
   memset(&o, 0, sizeof(o));
@@ -743,10 +627,7 @@ static void nested_headers(void)
     for (k = 0; k < 4; k++) head[28 + k] = (unsigned char)(crc >> (8 * k));
     ljt_raw(&b, head, 32);
   }
-  memset(&t, 0, sizeof(t));
-  h.on_events = on_events;
-  h.on_record = on_record;
-  h.user = &t;
+  h = ljt_told_handler(&t);
   LJT_EQ(ljp_decoder_new(&d, &h, &o), LJP_OK);
   LJT_EQ(ljp_decoder_feed(d, b.data, 14), LJP_MORE);
   while (at < b.size) {
@@ -760,7 +641,7 @@ static void nested_headers(void)
   LJT_OK(heap.peak_size <= 4 * LJP_FMT_PAYLOAD_MAX + 65536);
   ljp_decoder_free(d);
   LJT_EQ(heap.live_count, 0);
-  told_free(&t);
+  ljt_told_free(&t);
   ljt_bytes_free(&b);
 }
 
@@ -780,7 +661,7 @@ static void failing_memory(void)
   o.allocator.free = ljt_heap_free;
   o.allocator.user = &heap;
   for (n = 1; st != LJP_END && n < 100; n++) {
-    told t;
+    ljt_told t;
     ljp_error err;
     memset(&heap, 0, sizeof(heap));
     heap.fail_at = n;
@@ -788,7 +669,7 @@ static void failing_memory(void)
     LJT_OK(st == LJP_END || st == LJP_E_NOMEM);
     LJT_EQ(heap.live_count, 0);
     LJT_EQ(heap.bad_frees, 0);
-    told_free(&t);
+    ljt_told_free(&t);
   }
   LJT_OK(n > 3 && n < 100);
   ljt_sink_free(&s);
@@ -797,7 +678,7 @@ static void failing_memory(void)
 static void limits(void)
 {
   ljt_sink s;
-  told t;
+  ljt_told t;
   ljp_error err;
   ljp_options o;
   LJT_OK(ljt_gen4(&s, ljt.seed + 8, 2000, 65536));
@@ -805,19 +686,19 @@ static void limits(void)
   o.limits.memory = 20000;
   LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_E_LIMIT);
   LJT_EQ(err.limit, LJP_LIMIT_MEMORY);
-  told_free(&t);
+  ljt_told_free(&t);
   memset(&o, 0, sizeof(o));
   o.limits.string = 10;
   LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_E_LIMIT);
   LJT_EQ(err.limit, LJP_LIMIT_STRING);
-  told_free(&t);
+  ljt_told_free(&t);
   o.limits.string = 31;
   LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_END);
-  told_free(&t);
+  ljt_told_free(&t);
   o.limits.records = 100;
   LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_E_LIMIT);
   LJT_EQ(err.limit, LJP_LIMIT_RECORDS);
-  told_free(&t);
+  ljt_told_free(&t);
   ljt_sink_free(&s);
 }
 
