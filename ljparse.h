@@ -702,7 +702,8 @@ LJP_API ljp_status ljp_tree_diff(ljp_tree *t, const ljp_tree *old);
 /* Puts the paths in order (callers first, each subtree in one piece) and
 ** folds what has less than `share` millionths of every number into one path
 ** "(pruned)" under its caller; if more than path_max paths would stay, with a
-** larger share. No number is lost. May be called again. O(n) for each
+** larger share. No number is lost: sums by line, which the model has, are
+** those from before. May be called again. O(n) for each
 ** doubling of the share. */
 LJP_API ljp_status ljp_tree_prune(ljp_tree *t, uint64_t share,
                                   size_t path_max);
@@ -6438,6 +6439,8 @@ struct ljp_tree {
   size_t path_cap, path_count;
   uint64_t *old;          /* Comparison: LJP_METRIC_COUNT a path. */
   size_t old_cap;
+  uint64_t *line;         /* Sums by place, from before it was pruned. */
+  size_t line_cap;
   ljpi_module *module;
   size_t module_cap, module_count;
   ljp_point *point;
@@ -6503,6 +6506,7 @@ LJP_API void ljp_tree_free(ljp_tree *t)
   ljpi_map_free(&t->index);
   ljpi_free_array(&t->mem, t->path, t->path_cap, sizeof(*t->path));
   ljpi_free_array(&t->mem, t->old, t->old_cap, sizeof(*t->old));
+  ljpi_free_array(&t->mem, t->line, t->line_cap, sizeof(*t->line));
   ljpi_free_array(&t->mem, t->module, t->module_cap, sizeof(*t->module));
   ljpi_free_array(&t->mem, t->point, t->point_cap, sizeof(*t->point));
   ljpi_free_array(&t->mem, t->mark, t->mark_cap, sizeof(*t->mark));
@@ -6889,6 +6893,32 @@ static ljp_status ljpi_tree_rest(ljp_tree *t, uint32_t *place)
   return ljpi_tree_place(t, &rest, place);
 }
 
+/* The place that is charged with what a path allocates itself: a built-in
+** function's part is its caller's, where that is a line of Lua. */
+static uint32_t ljpi_tree_charged(const ljp_tree *t, size_t path)
+{
+  uint32_t place = t->path[path].place, up = t->path[path].parent;
+  if (up && t->place[place - 1].kind == LJP_PLACE_BUILTIN &&
+      t->place[t->path[up].place - 1].kind == LJP_PLACE_LUA)
+    return t->path[up].place;
+  return place;
+}
+
+/* Sums up by place, once: pruning would put some under "(pruned)". */
+static void ljpi_tree_lines(ljp_tree *t)
+{
+  size_t columns = ljpi_tree_columns(t), cap = t->place_count * columns, i;
+  unsigned c;
+  if (t->line || t->place_count == 0) return;
+  t->line = (uint64_t *)ljpi_tree_scratch(t, cap, sizeof(*t->line));
+  if (!t->line) return;
+  t->line_cap = cap;
+  for (i = 1; i < t->path_count; i++) {
+    uint64_t *sum = t->line + (ljpi_tree_charged(t, i) - 1) * columns;
+    for (c = 0; c < columns; c++) ljpi_add(&sum[c], ljpi_tree_value(t, i, c));
+  }
+}
+
 /* Says what was folded. */
 static void ljpi_tree_say(ljp_tree *t, uint64_t share, uint64_t folded)
 {
@@ -6911,7 +6941,9 @@ LJP_API ljp_status ljp_tree_prune(ljp_tree *t, uint64_t share,
   unsigned char *keep = (unsigned char *)ljpi_tree_scratch(t, n, 2);
   ljpi_order o;
   uint32_t rest;
-  if (total && ids && keep && ljpi_tree_rest(t, &rest) == LJP_OK) {
+  if (total && ids && keep && ljpi_tree_rest(t, &rest) == LJP_OK)
+    ljpi_tree_lines(t);
+  if (t->status == LJP_OK) {
     o.first = ids;
     o.next = ids + n;
     o.where = ids + 2 * n;
@@ -7324,6 +7356,22 @@ static void ljpi_model_timeline(ljpi_out *o, const ljp_tree *t)
   ljpi_puts(o, "}");
 }
 
+/* Sums by place; columns as below. */
+static void ljpi_model_lines(ljpi_out *o, const ljp_tree *t, unsigned first)
+{
+  size_t columns = ljpi_tree_columns(t), i;
+  unsigned c;
+  for (c = 0; c < LJP_METRIC_COUNT; c++) {
+    ljpi_puts(o, c ? ",\n\"" : "{\"");
+    ljpi_puts(o, ljpi_metric_names[c]);
+    ljpi_puts(o, "\":[");
+    for (i = 0; i < t->line_cap / columns && !o->failed; i++)
+      ljpi_put_item(o, i == 0, t->line[i * columns + first + c]);
+    ljpi_puts(o, "]");
+  }
+  ljpi_puts(o, "}");
+}
+
 /* Columns of `first` (0 the newer side, LJP_METRIC_COUNT the older). */
 static void ljpi_model_numbers(ljpi_out *o, const ljp_tree *t,
                                unsigned first)
@@ -7385,7 +7433,11 @@ LJP_API ljp_status ljp_tree_model(ljp_tree *t, ljp_write write, void *user)
   ljpi_puts(&o, "]");
   ljpi_put_key(&o, "self");
   ljpi_model_numbers(&o, t, 0);
+  ljpi_put_key(&o, "lines");
+  ljpi_model_lines(&o, t, 0);
   if (t->old) {
+    ljpi_put_key(&o, "old_lines");
+    ljpi_model_lines(&o, t, LJP_METRIC_COUNT);
     ljpi_put_key(&o, "old");
     ljpi_model_numbers(&o, t, LJP_METRIC_COUNT);
   }

@@ -56,7 +56,7 @@ static const char ljc_help[] =
 "  --diff OLD            compare with an older recording: text, html, folded\n"
 "                        (OLD NEW on each line) and pprof (NEW - OLD)\n"
 "  --min-share=PERCENT   fold call paths below this share of everything\n"
-"                        (default 0.01; what is folded is said)\n"
+"                        (default 0.001; what is folded is said)\n"
 "  --show-source         show chunk names that are source text\n"
 "  --budget=WHAT:AMOUNT[@TEXT]\n"
 "                        fail with exit code 3 if WHAT (see --metric) is more\n"
@@ -324,7 +324,7 @@ static int ljc_parse(ljc_args *a, int argc, char **argv)
 {
   int i, plain = 0, st;
   a->file = (const char **)argv;
-  a->share = 100;
+  a->share = 10;
   a->metric = LJP_INUSE_SIZE;
   for (i = 1; i < argc; i++) {
     const char *arg = argv[i];
@@ -691,7 +691,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-r5ZBZmLRHLzqBoBVZfZgibPZQSSojTB6bB+gbXLxzkk='; sty"
+  " script-src 'sha256-LzhFhNdUVlyPB6FN2IWXFm1W6ywdEjgMUZhJ5MxnHGU='; sty"
   "le-src 'sha256-c43Xd+wJcj33vfbWApkd8mVJed7VgYfXkDwEZMf0Ha4=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -1579,8 +1579,10 @@ static const char *const ljc_page_tail[] = {
   "function byFrame(k,old){\n",
   "  const id=k+(old\?\"'\":\"\");\n",
   "  if(!lines[id]){\n",
-  "    const s=lines[id]=new Float64Array(FN),c=col(k,old);\n",
-  "    for(let i=1;i<N;i++)s[site[i]]+=c[i];\n",
+  "    /* From before small paths were folded, so these are exact. */\n",
+  "    const s=lines[id]=new Float64Array(FN),\n",
+  "      c=(old\?D.old_lines:D.lines)[k]||[];\n",
+  "    for(let i=0;i<c.length;i++)s[i]=c[i];\n",
   "  }\n",
   "  return lines[id];\n",
   "}\n",

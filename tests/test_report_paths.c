@@ -372,6 +372,17 @@ static void model_numbers(void)
 
 /* -- Pruning -- */
 
+/* Sums by line in a model; what was folded has none of its own. */
+static uint64_t ljt_line_sum(const char *model)
+{
+  const char *v = ljt_json_get(ljt_json_get(model, "lines"), "alloc_size");
+  uint64_t sum = 0, last = 0;
+  for (v = ljt_json_first(v); v; v = ljt_json_next(v))
+    sum += last = ljt_json_u64(v);
+  LJT_EQ(last, 0); /* (pruned) is the last place. */
+  return sum;
+}
+
 static void prune_keeps_sums(void)
 {
   static const struct {
@@ -404,6 +415,7 @@ static void prune_keeps_sums(void)
               LJP_PLACE_PRUNED;
     LJT_EQ(ljp_tree_model(t, ljt_text_write, &text), LJP_OK);
     LJT_EQ(rest == 0, strstr(text.data, "as (pruned) under") == NULL);
+    LJT_EQ(ljt_line_sum(text.data), before[LJP_ALLOC_SIZE]);
     ljt_text_drop(&text);
     LJT_EQ(rest == 0, rows[i].share < 2 && rows[i].most > 50);
     LJT_OK(ljp_tree_path_count(t) - rest <= rows[i].most || rows[i].most == 1);
