@@ -42,7 +42,7 @@ static void compare(const unsigned char *data, size_t size, ljp_model model,
                             ljt_gather, &have), LJP_OK);
   if (!classic) cut_end(&have);
   ljt_model_run(&m, data, size,
-                p->decoder->layout == LJP_TRACE_WITH_ADDR, classic);
+                p->decoder.layout == LJP_TRACE_WITH_ADDR, classic);
   ljt_model_report(&m, &want);
   LJT_MEM(have.data, have.size, want.data, want.size);
   ljt_model_free(&m);
