@@ -3322,6 +3322,7 @@ LJM_API void ljm_encoder4_free(ljm_encoder4 *e)
 #define LJMI_SHT_DYNSYM 11
 #define LJMI_SHT_SYMTAB_SHNDX 18
 #define LJMI_SHF_EXECINSTR 4
+#define LJMI_SHF_COMPRESSED 0x800
 #define LJMI_SHN_UNDEF 0
 #define LJMI_SHN_LORESERVE 0xff00
 #define LJMI_SHN_COMMON 0xfff2
@@ -3370,6 +3371,7 @@ typedef struct ljmi_table {
   uint64_t shndx_pos, shndx_count; /* SHT_SYMTAB_SHNDX; count 0: none. */
   ljm_symbols_from from;
   uint32_t section; /* Its index, 0: none. */
+  int packed;       /* SHF_COMPRESSED, which is not undone. */
 } ljmi_table;
 
 /* What is being read: a file, or a module in memory, where positions are
@@ -3794,6 +3796,7 @@ static void ljmi_elf_add_table(ljmi_elf *e, const ljmi_section *s,
   memset(t, 0, sizeof(*t));
   t->from = s->type == LJMI_SHT_SYMTAB ? LJM_FROM_SYMTAB : LJM_FROM_DYNSYM;
   t->section = idx;
+  t->packed = (s->flags & LJMI_SHF_COMPRESSED) != 0;
   t->pos = s->pos;
   t->stride = s->stride;
   t->count = s->size; /* Bytes, until ljmi_elf_finish_table. */
@@ -3812,12 +3815,13 @@ static ljm_status ljmi_elf_sections(ljmi_elf *e)
   if (!e->sec_ends) return ljmi_elf_nomem(e);
   ljmi_rows_init(&rows, e, e->sec_pos, e->sec_stride, e->sec_count,
                  LJMI_SHDR_SIZE(e->is64));
-  for (i = 0; i < e->sec_count; i++) {
+  e->sec_ends[0] = 0; /* Number 0 is no section. */
+  for (i = 1; i < e->sec_count; i++) {
     const unsigned char *p = ljmi_row(&rows, i);
     if (!p) return e->img->error.status;
     ljmi_section_load(e, p, &s);
-    e->sec_ends[i] = 0;
-    if ((s.flags & LJMI_SHF_EXECINSTR) && s.size <= UINT64_MAX - s.addr)
+    e->sec_ends[i] = (s.flags & LJMI_SHF_EXECINSTR) ? 1 : 0;
+    if (e->sec_ends[i] && s.size != 0 && s.size <= UINT64_MAX - s.addr)
       e->sec_ends[i] = s.addr + s.size;
     if (s.type == LJMI_SHT_SYMTAB || s.type == LJMI_SHT_DYNSYM)
       ljmi_elf_add_table(e, &s, (uint32_t)i);
@@ -3845,6 +3849,8 @@ static ljm_status ljmi_elf_finish_table(ljmi_elf *e, ljmi_table *t)
   uint64_t at = e->sec_pos + t->section * e->sec_stride;
   if (status != LJM_OK) return status;
   if (s.type != LJMI_SHT_STRTAB) return ljmi_elf_fail(e, LJM_E_MALFORMED, at);
+  if (t->packed || (s.flags & LJMI_SHF_COMPRESSED))
+    return ljmi_elf_fail(e, LJM_E_UNSUPPORTED, at);
   status = ljmi_region(s.pos, s.size, e->reader->size);
   if (status != LJM_OK) return ljmi_elf_fail(e, status, s.pos);
   t->names_pos = s.pos;
@@ -3871,6 +3877,8 @@ static ljm_status ljmi_elf_find_shndx(ljmi_elf *e, ljmi_table *t)
     if (!p) return e->img->error.status;
     ljmi_section_load(e, p, &s);
     if (s.type != LJMI_SHT_SYMTAB_SHNDX || s.link != t->section) continue;
+    if (s.flags & LJMI_SHF_COMPRESSED)
+      return ljmi_elf_fail(e, LJM_E_UNSUPPORTED, s.pos);
     if (ljmi_region(s.pos, s.size, e->reader->size) != LJM_OK)
       return ljmi_elf_fail(e, LJM_E_MALFORMED, s.pos);
     t->shndx_pos = s.pos;

@@ -51,7 +51,8 @@ typedef struct ljt_elf {
   unsigned hash_word;    /* 4, or 8 on two machines. */
   unsigned gnu_buckets;
   unsigned char data[8192];
-  size_t size, text_off, phdr_off, shdr_off;
+  size_t text_off; /* Place of .text; 0: 0x800. */
+  size_t size, phdr_off, shdr_off;
   size_t off[LJT_S_COUNT], len[LJT_S_COUNT];
 } ljt_elf;
 
@@ -331,7 +332,7 @@ static inline void ljt_elf_build(ljt_elf *b)
   if (b->gnu_buckets == 0) b->gnu_buckets = 2;
   memset(b->data, 0, sizeof(b->data));
   b->phdr_off = b->is64 ? 64 : 52;
-  b->text_off = 0x800;
+  if (b->text_off == 0) b->text_off = 0x800;
   b->size = ljt_phdr(b, LJT_P_COUNT);
   ljt_add_note(b);
   ljt_add_hashes(b);

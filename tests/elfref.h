@@ -17,7 +17,7 @@ typedef struct ljt_ref_sym {
 typedef struct ljt_ref {
   ljt_ref_sym *v;
   size_t count;
-  int odd; /* The file has something that libelf and we read differently. */
+  int odd; /* Sizes of headers or entries that libelf takes otherwise. */
 } ljt_ref;
 
 static inline int ljt_ref_mapping(const char *name)
@@ -41,7 +41,8 @@ static inline int ljt_ref_compare(const void *a, const void *b)
   return x->size < y->size ? -1 : x->size > y->size;
 }
 
-/* Adds symbol `s` if it is a function. */
+/* Adds symbol `s` if it is a function; `wide` is its section's number where
+** that does not fit, SHN_XINDEX if nothing tells it. */
 static inline void ljt_ref_add(ljt_ref *ref, Elf *elf, const GElf_Ehdr *h,
                                const GElf_Shdr *table, const GElf_Sym *s,
                                Elf32_Word wide)
@@ -55,12 +56,12 @@ static inline void ljt_ref_add(ljt_ref *ref, Elf *elf, const GElf_Ehdr *h,
   const char *name;
   ljt_ref_sym *r;
   if (!func && type != STT_NOTYPE) return;
-  if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_COMMON || s->st_name == 0)
+  if (idx == SHN_UNDEF || s->st_shndx == SHN_COMMON || s->st_name == 0)
     return;
   if (!func) {
     Elf_Scn *scn;
     if (s->st_shndx >= SHN_LORESERVE && s->st_shndx != SHN_XINDEX) return;
-    scn = idx ? elf_getscn(elf, idx) : NULL;
+    scn = elf_getscn(elf, idx);
     if (!scn || !gelf_getshdr(scn, &shdr)) return;
     if (!(shdr.sh_flags & SHF_EXECINSTR)) return;
   }
@@ -93,19 +94,22 @@ static inline void ljt_ref_table(ljt_ref *ref, Elf *elf, const GElf_Ehdr *h,
   while ((other = elf_nextscn(elf, other)) != NULL && !wide) {
     GElf_Shdr s;
     if (gelf_getshdr(other, &s) && s.sh_type == SHT_SYMTAB_SHNDX &&
-        s.sh_link == elf_ndxscn(scn))
+        s.sh_link == elf_ndxscn(scn)) {
       wide = elf_getdata(other, NULL);
+      if (s.sh_size % 4 != 0) ref->odd = 1; /* Not read at all. */
+    }
   }
   n = data->d_size / unit;
   ref->v = (ljt_ref_sym *)calloc(n + 1, sizeof(*ref->v));
   ref->count = 0;
   for (i = 1; i < n && ref->v; i++) {
-    Elf32_Word idx = 0;
+    Elf32_Word idx = SHN_XINDEX;
     GElf_Sym s;
-    if (gelf_getsymshndx(data, wide, (int)i, &s, &idx))
+    if (wide && i < wide->d_size / 4 &&
+        gelf_getsymshndx(data, wide, (int)i, &s, &idx))
       ljt_ref_add(ref, elf, h, shdr, &s, idx);
     else if (gelf_getsym(data, (int)i, &s))
-      ljt_ref_add(ref, elf, h, shdr, &s, 0);
+      ljt_ref_add(ref, elf, h, shdr, &s, SHN_XINDEX);
   }
   qsort(ref->v, ref->count, sizeof(*ref->v), ljt_ref_compare);
 }
@@ -120,6 +124,7 @@ static inline int ljt_ref_open(ljt_ref *ref, Elf *elf)
   memset(ref, 0, sizeof(*ref));
   if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &h)) return 0;
   if (h.e_type != ET_EXEC && h.e_type != ET_DYN) return 0;
+  ref->odd = h.e_shentsize != (h.e_ident[EI_CLASS] == ELFCLASS32 ? 40 : 64);
   for (k = 0; k < 2 && ref->count == 0; k++) {
     Elf_Scn *scn = NULL;
     while (ref->count == 0 && (scn = elf_nextscn(elf, scn)) != NULL) {

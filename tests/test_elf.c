@@ -202,6 +202,11 @@ static const row rows[] = {
   {"untyped, section past the last",
    {{SYM, ASM_ONE, &ljt_sym_shndx, LJT_S_COUNT}}, OK, OK,
    "alpha beta beta_alias a_local asm_beta chosen last"},
+  {"code ends at 0", {{SHDR, LJT_S_TEXT, &ljt_shdr_addr, 0},
+                      {SHDR, LJT_S_TEXT, &ljt_shdr_size, 0}}, OK, OK, NULL},
+  {"code wraps", {{SHDR, LJT_S_TEXT, &ljt_shdr_addr, UINT64_MAX},
+                  {SHDR, LJT_S_TEXT, &ljt_shdr_size, UINT64_MAX}},
+   OK, OK, NULL},
   {"untyped, no code at all",
    {{SHDR, LJT_S_TEXT, &ljt_shdr_flags, 2}}, OK, OK,
    "alpha beta beta_alias a_local chosen last"},
@@ -253,6 +258,10 @@ static const row rows[] = {
    {{SHDR, LJT_S_STRTAB, &ljt_shdr_type, 8}}, MAL, MAL, ""},
   {"table without bytes",
    {{SHDR, LJT_S_SYMTAB, &ljt_shdr_type, 8}}, OK, OK, dynamic},
+  {"names compressed",
+   {{SHDR, LJT_S_STRTAB, &ljt_shdr_flags, 0x800}}, UNS, UNS, ""},
+  {"table compressed",
+   {{SHDR, LJT_S_SYMTAB, &ljt_shdr_flags, 0x800}}, UNS, UNS, ""},
   {"code called a table",
    {{SHDR, LJT_S_TEXT, &ljt_shdr_type, 2}}, MAL, MAL, ""},
   {"table past the end",
@@ -415,6 +424,23 @@ static void section_numbers(void)
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
     LJT_STR(names_of(&img),
             "alpha beta beta_alias a_local asm_beta chosen last");
+    ljm_image_free(&img);
+  }
+}
+
+/* Number 0 is no section, whatever its header says. */
+static void section_zero(void)
+{
+  static ljt_elf b;
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    ljm_image img;
+    make(&b, variant);
+    memcpy(b.data + ljt_shdr(&b, 0), b.data + ljt_shdr(&b, LJT_S_SYMTAB),
+           ljt_shdr(&b, 1) - ljt_shdr(&b, 0));
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_type, 1);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(names_of(&img), dynamic);
     ljm_image_free(&img);
   }
 }
@@ -892,6 +918,7 @@ int main(int argc, char **argv)
   LJT_CASE(failure_offsets);
   LJT_CASE(odd_tables);
   LJT_CASE(section_numbers);
+  LJT_CASE(section_zero);
   LJT_CASE(thumb_bit);
   LJT_CASE(mapping_symbols);
   LJT_CASE(lookups);
