@@ -2,7 +2,35 @@
 ** ljmemprof.h - 0.1.0 - records a LuaJIT VM's allocations into a stream and
 ** resolves C symbols in process. SPDX-License-Identifier: MIT
 **
-** (program, promises, macros: written with the parts they describe)
+**   #include "ljmemprof.h"
+**   #include <lauxlib.h>
+**   #include <lualib.h>
+**   int main(void)
+**   {
+**     lua_State *L = luaL_newstate();
+**     if (!L) return 1;
+**     luaL_openlibs(L);
+**     if (ljm_recorder_start_file(L, "memprof.bin", NULL, NULL) != LJM_OK)
+**       return 1;
+**     if (luaL_dostring(L, "t = {} for i = 1, 1000 do t[i] = {i} end"))
+**       return 1;
+**     lua_close(L);
+**     return 0;
+**   }
+**
+** Closing the VM ends the recording, as ljm_recorder_stop does. The program
+** links with a patched LuaJIT (luajit-patch/). The encoder and the ELF
+** resolver below need none: examples/write.c, examples/resolve.c.
+**
+** ELF images and what loaded modules say of themselves are safe input, however
+** damaged; what the host passes in is trusted to be what the comments ask for.
+** The profiler's memory comes from its own allocator, never from the VM; when
+** that or a sink fails, recording drops events, counts them and says so, and
+** the host goes on. errno is kept. All state is in the objects: one thread at
+** a time may use one, different threads different ones. An encoder's calls may
+** be made in an allocator hook, and may then write to the sink and allocate;
+** none in a signal handler. Nothing prints or exits. Not promised: that a
+** process killed by a signal has written its last 64 KiB.
 **
 ** -- Macros (define them before the include) ---------------------------------
 ** name                 default    effect
@@ -55,7 +83,7 @@
 ** stream4     = "ljs" 04 00 00 00 "ljm" 04 00 00 00 block*
 ** block       = block-header payload
 ** block-header (32 bytes)
-**   0  B{4}  9D 6C 6A 62 (hex)       16 u32 events counted in the payload
+**   0  B{4}  9D 6C 6A 62 (hex)       16 u32 events in the payload (EVENTS)
 **   4  B     kind                    20 u32 stream id, equal in all blocks
 **   5  B     flags: bit 0 copy       24 u32 CRC-32C of the payload
 **   6  u16   0                       28 u32 CRC-32C of header bytes 0-27
@@ -68,8 +96,10 @@
 ** flag; so no single lost block loses a definition. A reader that lost
 ** nothing yet may skip copies. An id is never used again for something else
 ** in a stream; a definition may come after its use. Id 0 is "none" in every
-** kind. A definition met again changes nothing. After a bad header a reader
-** searches the next valid one with this stream's id.
+** kind. A definition met again changes nothing. After a bad header, and in
+** what a bad payload claims, a reader searches the next valid header with this
+** stream's id and no sequence that was there before. Numbers beyond those named
+** here are faults; one in a payload loses that payload from there on.
 **
 ** META        = (S:key S:value)*     text; keys: tree arch pid start writer
 **               mode sample stacks, others may be added ("start": unix time
@@ -127,7 +157,8 @@
 **   sub 0  failed alloc    U:site U:size
 **   sub 1  failed realloc  U:site U:old-address U:old-size U:new-size
 **   sub 2  weight          U:bytes     the next alloc or realloc of this
-**                          block is a sample that stands for so many bytes
+**                          block is a sample that stands for so many bytes;
+**                          0 takes that back
 **   sub 3  mark            U:reason U:label-string U:time U:gc-total
 **                          U:gc-threshold U:rss
 **                          reason 1 start, 2 flush, 3 stop, 4 the program's;
@@ -142,6 +173,7 @@
 ** END         = U:reason U:errno U:time U:allocs U:alloc-bytes U:frees
 **               U:freed-bytes U:reallocs U:realloc-old-bytes
 **               U:realloc-new-bytes U:failed U:dropped U:gc-total
+**               (sums over the stream's events, modulo 2^64)
 **               reason 0 stopped, 1 VM closed, 2 process exit, 3 sink failed,
 **               4 limit, 5 no memory, 6 allocator replaced by the host
 **
