@@ -370,7 +370,8 @@ typedef struct ljp_symbols ljp_symbols;
 typedef enum ljp_label_kind {
   LJP_LABEL_NONE = 0,
   LJP_LABEL_INTERNAL = 1,      /* INTERNAL */
-  LJP_LABEL_LUA = 2,           /* name: chunk; value: line */
+  LJP_LABEL_LUA = 2,           /* name: chunk; value: line; line: first line
+                               ** of the function (true model) */
   LJP_LABEL_CSYM = 3,          /* name; value: the symbol's address */
   LJP_LABEL_NEAR = 4,          /* name; value: offset from it; not certain */
   LJP_LABEL_CFUNC = 5,         /* value: address */
@@ -381,7 +382,14 @@ typedef enum ljp_label_kind {
   LJP_LABEL_STATE = 10,        /* value: state of the VM, which did it */
   LJP_LABEL_BUILTIN = 11,      /* name: of a fast function */
   LJP_LABEL_GAP = 12,          /* value: mark of what is not recorded */
-  LJP_LABEL_LOST = 13          /* defined in lost bytes, value to line */
+  LJP_LABEL_LOST = 13,         /* defined in lost bytes, value to line */
+  /* Of reports by larger units than lines: */
+  LJP_LABEL_FUNCTION = 14,     /* name: chunk; value: first line */
+  LJP_LABEL_FILE = 15,         /* name: chunk or module */
+  LJP_LABEL_DIR = 16,          /* name: chunk or module; value: its length
+                               ** up to the last slash */
+  LJP_LABEL_OTHER = 17         /* value: 0 C functions, 1 JIT code of unknown
+                               ** start, 2 Lua code of unknown source */
 } ljp_label_kind;
 
 /* A place by name. Plain data; `name` is an index for ljp_symbols_string. */
@@ -535,16 +543,61 @@ typedef int (*ljp_write)(void *user, const void *data, size_t size);
 
 typedef enum ljp_format {
   LJP_TEXT = 0,            /* Needs LJP_MODEL_TRUE, as all others but: */
-  LJP_CLASSIC = 1          /* the peer's report; needs LJP_MODEL_CLASSIC. */
+  LJP_CLASSIC = 1,         /* the peer's report; needs LJP_MODEL_CLASSIC. */
+  LJP_JSON = 2             /* One object; its schema stands below. */
 } ljp_format;
+
+/* What a line of a report is: a line of source, or all of a function, of a
+** file or module, of a directory. */
+typedef enum ljp_by {
+  LJP_BY_LINE = 0, LJP_BY_FUNCTION = 1, LJP_BY_FILE = 2, LJP_BY_DIR = 3
+} ljp_by;
+
+/* Order of lines, most first; equal ones by label. */
+typedef enum ljp_sort {
+  LJP_SORT_DEFAULT = 0,    /* Events; of what is held and in JSON, bytes. */
+  LJP_SORT_EVENTS = 1,     /* Number of events; allocations of what is held
+                           ** and in JSON. */
+  LJP_SORT_BYTES = 2,      /* Bytes allocated and freed; held; in JSON held,
+                           ** then allocated. */
+  LJP_SORT_NAME = 3        /* Label, ascending. */
+} ljp_sort;
 
 typedef struct ljp_report_options {
   int leak_only;           /* Only what is still held. */
-  int human_readable;      /* 1.5KiB instead of 1536B. */
+  int human_readable;      /* 1.5KiB instead of 1536B; not in JSON. */
+  ljp_by by;
+  ljp_sort sort;
+  size_t limit;            /* Lines of a section at most; 0: all. */
 } ljp_report_options;
 
+/* JSON, schema "ljparse-report-1". Keys stand in this order, none is ever
+** left out; numbers are whole and exact, up to 2^64-1; text is UTF-8, bytes
+** that are none are U+FFFD; later schemas may add keys.
+**   {"schema", "by": "line" | "function" | "file" | "dir",
+**    "complete": bool,
+**    "error": null | {"status", "offset", "record", "message"},
+**    "totals": {"events", "alloc_count", "alloc_bytes", "realloc_count",
+**      "realloc_new_bytes", "realloc_old_bytes", "free_count", "free_bytes",
+**      "failed_count", "live_count", "live_bytes", "peak_count",
+**      "peak_bytes", "peak_event", "temp_count", "temp_bytes",
+**      "before_count", "before_bytes", "again_count", "size_count",
+**      "null_free_count", "stray_count", "sampled_count"},
+**    "rows": [{"label", "kind", "name": text | null, "line": number | null,
+**      "trace": number | null, "alloc_count", "alloc_bytes",
+**      "realloc_count", "realloc_new_bytes", "realloc_old_bytes",
+**      "free_count", "free_bytes", "failed_count", "live_count",
+**      "live_bytes", "taken_count", "given_count", "peak_count",
+**      "peak_bytes", "temp_count", "temp_bytes",
+**      "frees": [label...], "moves": [label...]}],
+**    "rows_left_out"}
+** The numbers are those of ljp_totals and ljp_site; "kind" is lua, c,
+** internal, trace, function, file, dir, other or missing; "frees" and "moves"
+** are labels of rows whose blocks were freed and reallocated here. */
+
 /* Writes a report; `options` may be NULL. LJP_OK; LJP_E_ARG: the aggregate's
-** model does not fit; LJP_E_IO: `write` failed; LJP_E_NOMEM. O(n log n). */
+** model or an option does not fit; LJP_E_IO: `write` failed; LJP_E_NOMEM.
+** O(n log n). */
 LJP_API ljp_status ljp_report(const ljp_aggregate *a,
                               ljp_format format,
                               const ljp_report_options *options,
@@ -3175,6 +3228,7 @@ typedef struct ljpi_proto {
 
 typedef struct ljpi_trace {
   uint64_t mcode, proto, line;
+  uint64_t start_line;    /* First line of that prototype. */
   uint32_t start;         /* Chunk of the prototype it started in; 0: that
                           ** was not known yet. */
 } ljpi_trace;
@@ -3420,6 +3474,7 @@ static ljp_status ljpi_define_trace(ljp_symbols *s, const ljp_record *r)
   t->proto = r->addr;
   t->line = r->line;
   t->start = start;
+  t->start_line = proto ? proto->line : 0;
   if (!made) s->epoch++;
   return LJP_OK;
 }
@@ -3561,6 +3616,7 @@ static void ljpi_frame_label(const ljp_symbols *s, const ljpi_known *frame,
     if (!d || (l->name = ljpi_string4(s, d->n[0])) == 0) return;
     l->kind = LJP_LABEL_LUA;
     l->value = frame->n[2];
+    l->line = d->n[1];
     return;
   case LJP_FRAME4_C:
     l->kind = LJP_LABEL_CFUNC;
@@ -3677,6 +3733,7 @@ static ljp_status ljpi_name_lua(ljp_symbols *s, uint64_t addr, uint64_t line,
     label->kind = LJP_LABEL_LUA;
     label->name = s->proto[value - 1].name;
     label->value = line;
+    label->line = s->proto[value - 1].line;
   } else {
     label->kind = LJP_LABEL_LFUNC;
     label->value = addr;
@@ -3697,10 +3754,14 @@ static ljp_status ljpi_name_start(ljp_symbols *s, ljp_model model,
     label->kind = LJP_LABEL_LUA;
     label->name = t->start;
     label->value = t->line;
+    label->line = t->start_line;
     return LJP_OK;
   }
   st = ljpi_name_lua(s, t->proto, t->line, label);
-  if (st == LJP_OK && label->kind == LJP_LABEL_LUA) t->start = label->name;
+  if (st == LJP_OK && label->kind == LJP_LABEL_LUA) {
+    t->start = label->name;
+    t->start_line = label->line;
+  }
   return st;
 }
 
@@ -5390,6 +5451,40 @@ static void ljpi_put_name(ljpi_out *o, const char *p, size_t size)
   }
 }
 
+/* Inside a JSON string, one that may stand in a script element too. */
+static void ljpi_put_json(ljpi_out *o, const char *p, size_t size)
+{
+  size_t i, from = 0;
+  char tmp[8];
+  for (i = 0; i < size; i++) {
+    unsigned char c = (unsigned char)p[i];
+    if (c >= 0x20 && c != 0x7f && !strchr("\"\\<>&", c)) continue;
+    ljpi_put(o, p + from, i - from);
+    snprintf(tmp, sizeof(tmp), "\\u%04x", c);
+    ljpi_put(o, tmp, 6);
+    from = i + 1;
+  }
+  ljpi_put(o, p + from, size - from);
+}
+
+/* The same of bytes that need not be UTF-8. */
+static void ljpi_put_json_name(ljpi_out *o, const char *p, size_t size)
+{
+  const unsigned char *q = (const unsigned char *)p;
+  size_t i = 0, from = 0;
+  while (i < size) {
+    size_t n = q[i] < 0x80 ? 1 : ljpi_utf8(q + i, size - i);
+    if (n) {
+      i += n;
+      continue;
+    }
+    ljpi_put_json(o, p + from, i - from);
+    ljpi_puts(o, "\\ufffd");
+    from = ++i;
+  }
+  ljpi_put_json(o, p + from, size - from);
+}
+
 /* A size: bytes, or the largest binary unit up to GiB, whole numbers as they
 ** are and others with two decimals (halves up, as LuaJIT rounds them). */
 static void ljpi_put_size(ljpi_out *o, uint64_t n)
@@ -5452,6 +5547,29 @@ static const char *ljpi_gap_text(uint64_t mark)
   return mark < sizeof(text) / sizeof(*text) ? text[mark] : "(unknown)";
 }
 
+/* Labels of units larger than a line. */
+static void ljpi_group_text(const ljp_label *l, uint32_t alias, ljpi_text *t)
+{
+  static const char *const other[] = {
+    "C functions", "JIT code of unknown start", "Lua code of unknown source"
+  };
+  if (l->kind == LJP_LABEL_OTHER) {
+    snprintf(t->head, sizeof(t->head), "%s", other[l->value]);
+    return;
+  }
+  if (alias) {
+    snprintf(t->head, sizeof(t->head), "function_alias_%u", (unsigned)alias);
+    t->size[1] = 0;
+  }
+  if (l->kind == LJP_LABEL_FUNCTION && l->value == UINT64_MAX)
+    snprintf(t->tail, sizeof(t->tail), " function, built in");
+  else if (l->kind == LJP_LABEL_FUNCTION)
+    snprintf(t->tail, sizeof(t->tail), " function at line %llu",
+             (unsigned long long)l->value);
+  else if (l->kind == LJP_LABEL_DIR && !alias)
+    t->size[1] = (size_t)l->value;
+}
+
 /* What stands for a label's place, without a trace before it. */
 static void ljpi_place_text(const ljp_symbols *s, const ljp_label *l,
                             ljpi_text *t)
@@ -5503,6 +5621,12 @@ static void ljpi_place_text(const ljp_symbols *s, const ljp_label *l,
   case LJP_LABEL_LOST:
     snprintf(t->head + at, left, "name lost, bytes %llu-%llu", value, line);
     break;
+  case LJP_LABEL_FUNCTION:
+  case LJP_LABEL_FILE:
+  case LJP_LABEL_DIR:
+  case LJP_LABEL_OTHER:
+    ljpi_group_text(l, alias, t);
+    break;
   default:
     snprintf(t->head + at, left, "site %llu", value);
   }
@@ -5553,6 +5677,7 @@ static int ljpi_text_cmp(const ljpi_text *a, const ljpi_text *b)
 
 /* A line of a section. */
 typedef struct ljpi_line {
+  uint64_t weight;        /* Those with most come first. */
   uint64_t count, plus, minus;
   uint64_t frees;         /* Of what is held. */
   uint32_t label;         /* Rank. */
@@ -5567,6 +5692,7 @@ typedef struct ljpi_under {
 typedef struct ljpi_report {
   ljpi_mem mem;
   const ljp_aggregate *a;
+  ljp_report_options o;
   ljpi_out out;
   size_t label_count;
   ljpi_strings shown;             /* Labels without sites, as bytes. */
@@ -5602,21 +5728,12 @@ static int ljpi_cmp_label(const void *ctx, uint32_t x, uint32_t y)
   return ljpi_text_cmp(&tx, &ty);
 }
 
+/* By weight, then by text. */
 static int ljpi_cmp_line(const void *ctx, uint32_t x, uint32_t y)
 {
   const ljpi_report *r = (const ljpi_report *)ctx;
   const ljpi_line *a = &r->line[x], *b = &r->line[y];
-  if (a->count != b->count) return a->count > b->count ? -1 : 1;
-  return a->label == b->label ? 0 : a->label < b->label ? -1 : 1;
-}
-
-/* By bytes, then by text. */
-static int ljpi_cmp_held(const void *ctx, uint32_t x, uint32_t y)
-{
-  const ljpi_report *r = (const ljpi_report *)ctx;
-  const ljpi_line *a = &r->line[x], *b = &r->line[y];
-  uint64_t m = a->plus - a->minus, n = b->plus - b->minus;
-  if (m != n) return m > n ? -1 : 1;
+  if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
   return a->label == b->label ? 0 : a->label < b->label ? -1 : 1;
 }
 
@@ -5636,6 +5753,52 @@ static ljp_status ljpi_u32_array(ljpi_report *r, uint32_t **out, size_t count)
   return st;
 }
 
+/* Bytes of a path up to its last slash; 0: none. */
+static size_t ljpi_dir_size(const char *p, size_t size)
+{
+  while (size && p[size - 1] != '/' && p[size - 1] != '\\') size--;
+  return size;
+}
+
+/* The unit that a label's place belongs to, or that place as it is. */
+static void ljpi_group(const ljp_symbols *s, ljp_by by, ljp_label *l)
+{
+  ljp_label unit;
+  size_t size;
+  const char *p = ljp_symbols_string(s, l->name, &size);
+  memset(&unit, 0, sizeof(unit));
+  unit.kind = LJP_LABEL_OTHER;
+  switch (l->kind) {
+  case LJP_LABEL_LUA:
+  case LJP_LABEL_MODULE:
+    unit.name = l->name;
+    unit.kind = LJP_LABEL_FILE;
+    if (by != LJP_BY_FUNCTION) break;
+    if (l->kind == LJP_LABEL_MODULE) return;
+    unit.kind = LJP_LABEL_FUNCTION;
+    unit.value = l->line;
+    break;
+  case LJP_LABEL_NEAR:
+  case LJP_LABEL_CSYM:
+  case LJP_LABEL_CFUNC:
+  case LJP_LABEL_BUILTIN:
+    if (l->kind == LJP_LABEL_NEAR) l->value = 0;
+    if (by == LJP_BY_FUNCTION && !l->trace_kind) return;
+    break;
+  case LJP_LABEL_NONE:
+  case LJP_LABEL_UNKNOWN_TRACE: unit.value = 1; break;
+  case LJP_LABEL_LFUNC: unit.value = 2; break;
+  default: return;
+  }
+  size = ljpi_dir_size(p, size);
+  if (by == LJP_BY_DIR && unit.kind == LJP_LABEL_FILE && size &&
+      !ljp_symbols_alias(s, l->name)) {
+    unit.kind = LJP_LABEL_DIR;
+    unit.value = size;
+  }
+  *l = unit;
+}
+
 /* Fills r->shown; r->rank has the index there of each of the aggregate's. */
 static ljp_status ljpi_show_labels(ljpi_report *r)
 {
@@ -5647,6 +5810,7 @@ static ljp_status ljpi_show_labels(ljpi_report *r)
     label = *ljp_aggregate_label(a, (uint32_t)i);
     if (label.kind == LJP_LABEL_SITE)
       ljp_symbols_site(a->symbols, label.value, &label);
+    if (r->o.by != LJP_BY_LINE) ljpi_group(a->symbols, r->o.by, &label);
     st = ljpi_intern(&r->shown, &label, sizeof(label), &r->rank[i]);
   }
   return st;
@@ -5790,23 +5954,52 @@ static void ljpi_put_line(ljpi_report *r, const ljpi_line *line)
   ljpi_puts(&r->out, "\n");
 }
 
+/* How many of n lines are printed. */
+static size_t ljpi_limited(const ljpi_report *r, size_t n)
+{
+  return r->o.limit && r->o.limit < n ? r->o.limit : n;
+}
+
+static void ljpi_put_rest(ljpi_report *r, size_t n)
+{
+  if (ljpi_limited(r, n) == n) return;
+  ljpi_puts(&r->out, "(");
+  ljpi_put_u64(&r->out, n - r->o.limit);
+  ljpi_puts(&r->out, " more lines)\n");
+}
+
+/* Fills r->index with the lines of one kind, most first. */
+static size_t ljpi_order_events(ljpi_report *r, uint32_t kind)
+{
+  size_t i, n = 0;
+  for (i = 0; i < r->line_count; i++) {
+    ljpi_line *line = &r->line[i];
+    if (line->kind != kind) continue;
+    r->index[n++] = (uint32_t)i;
+    line->weight = r->o.sort == LJP_SORT_NAME ? 0 : line->count;
+    if (r->o.sort != LJP_SORT_BYTES) continue;
+    line->weight = line->plus;
+    ljpi_add(&line->weight, line->minus);
+  }
+  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_line, r);
+  return n;
+}
+
 /* The lines of one kind. `under`: unders in order, `repeats` as they come. */
 static void ljpi_put_events(ljpi_report *r, uint32_t kind, const char *title,
                             const uint32_t *under, int repeats)
 {
-  size_t i, n = 0;
+  size_t i, n = ljpi_order_events(r, kind);
   ljpi_puts(&r->out, title);
   ljpi_puts(&r->out, "\n");
-  for (i = 0; i < r->line_count; i++)
-    if (r->line[i].kind == kind) r->index[n++] = (uint32_t)i;
-  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_line, r);
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < ljpi_limited(r, n); i++) {
     uint32_t line = r->index[i];
     size_t from = ljpi_under_at(r, under, r->under_count, line);
     size_t to = ljpi_under_at(r, under, r->under_count, line + 1);
     ljpi_put_line(r, &r->line[line]);
     if (to > from) ljpi_put_unders(r, under + from, to - from, repeats);
   }
+  ljpi_put_rest(r, n);
   ljpi_puts(&r->out, "\n");
 }
 
@@ -5834,10 +6027,16 @@ static ljp_status ljpi_put_held(ljpi_report *r)
   ljp_status st = ljpi_want_index(r, r->line_count);
   if (st != LJP_OK) return st;
   ljpi_puts(&r->out, "HEAP SUMMARY:\n");
-  for (i = 0; i < r->line_count; i++)
-    if (r->line[i].plus > r->line[i].minus) r->index[n++] = (uint32_t)i;
-  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_held, r);
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < r->line_count; i++) {
+    ljpi_line *line = &r->line[i];
+    if (line->plus <= line->minus) continue;
+    r->index[n++] = (uint32_t)i;
+    line->weight = r->o.sort == LJP_SORT_EVENTS ? line->count
+                   : r->o.sort == LJP_SORT_NAME ? 0
+                                                : line->plus - line->minus;
+  }
+  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_line, r);
+  for (i = 0; i < ljpi_limited(r, n); i++) {
     const ljpi_line *line = &r->line[r->index[i]];
     ljpi_put_rank(r, line->label);
     ljpi_puts(&r->out, " holds ");
@@ -5848,6 +6047,7 @@ static ljp_status ljpi_put_held(ljpi_report *r)
     ljpi_put_u64(&r->out, line->frees);
     ljpi_puts(&r->out, " frees\n");
   }
+  ljpi_put_rest(r, n);
   ljpi_puts(&r->out, "\n");
   return LJP_OK;
 }
@@ -6084,15 +6284,301 @@ static void ljpi_put_totals(ljpi_report *r, const ljp_error *e)
             "code, callback pages, ffi.C.malloc, slack of its arena\n\n");
 }
 
+/* - JSON - */
+
+/* Sums of one label. */
+typedef struct ljpi_jrow {
+  ljp_site s;
+  uint32_t label;         /* Rank. */
+} ljpi_jrow;
+
+static void ljpi_put_field(ljpi_out *o, const char *key, uint64_t v)
+{
+  ljpi_puts(o, ", \"");
+  ljpi_puts(o, key);
+  ljpi_puts(o, "\": ");
+  ljpi_put_u64(o, v);
+}
+
+static void ljpi_put_json_rank(ljpi_report *r, uint32_t rank)
+{
+  ljpi_text t;
+  int i;
+  ljpi_rank_text(r, rank, &t);
+  ljpi_puts(&r->out, "\"");
+  for (i = 0; i < 3; i++)
+    ljpi_put_json_name(&r->out, t.part[i], t.size[i]);
+  ljpi_puts(&r->out, "\"");
+}
+
+static const char *ljpi_json_kind(const ljp_label *l)
+{
+  if (l->trace_kind || l->kind == LJP_LABEL_UNKNOWN_TRACE) return "trace";
+  switch (l->kind) {
+  case LJP_LABEL_LUA: case LJP_LABEL_LFUNC: return "lua";
+  case LJP_LABEL_CSYM: case LJP_LABEL_NEAR: case LJP_LABEL_CFUNC:
+  case LJP_LABEL_MODULE: case LJP_LABEL_BUILTIN: return "c";
+  case LJP_LABEL_INTERNAL: case LJP_LABEL_STATE: return "internal";
+  case LJP_LABEL_FUNCTION: return "function";
+  case LJP_LABEL_FILE: return "file";
+  case LJP_LABEL_DIR: return "dir";
+  case LJP_LABEL_OTHER: return "other";
+  default: return "missing";
+  }
+}
+
+/* What a row is. */
+static void ljpi_put_json_label(ljpi_report *r, uint32_t rank)
+{
+  const ljp_label *l = ljpi_shown(r, r->order[rank]);
+  ljpi_out *o = &r->out;
+  size_t size;
+  const char *p = ljp_symbols_string(r->a->symbols, l->name, &size);
+  ljpi_puts(o, "\"label\": ");
+  ljpi_put_json_rank(r, rank);
+  ljpi_puts(o, ", \"kind\": \"");
+  ljpi_puts(o, ljpi_json_kind(l));
+  ljpi_puts(o, "\", \"name\": ");
+  if (l->name) {
+    if (l->kind == LJP_LABEL_DIR) size = (size_t)l->value;
+    ljpi_puts(o, "\"");
+    ljpi_put_json_name(o, p, size);
+    ljpi_puts(o, "\"");
+  } else {
+    ljpi_puts(o, "null");
+  }
+  if (l->kind == LJP_LABEL_LUA || l->kind == LJP_LABEL_FUNCTION)
+    ljpi_put_field(o, "line", l->value);
+  else if (l->kind == LJP_LABEL_LFUNC)
+    ljpi_put_field(o, "line", l->line);
+  else
+    ljpi_puts(o, ", \"line\": null");
+  if (l->trace_kind) ljpi_put_field(o, "trace", l->trace);
+  else ljpi_puts(o, ", \"trace\": null");
+}
+
+static void ljpi_put_json_sums(ljpi_out *o, const ljp_site *s)
+{
+  ljpi_put_field(o, "alloc_count", s->alloc_count);
+  ljpi_put_field(o, "alloc_bytes", s->alloc_size);
+  ljpi_put_field(o, "realloc_count", s->realloc_count);
+  ljpi_put_field(o, "realloc_new_bytes", s->realloc_new_size);
+  ljpi_put_field(o, "realloc_old_bytes", s->realloc_old_size);
+  ljpi_put_field(o, "free_count", s->free_count);
+  ljpi_put_field(o, "free_bytes", s->free_size);
+  ljpi_put_field(o, "failed_count", s->failed_count);
+  ljpi_put_field(o, "live_count", s->live_count);
+  ljpi_put_field(o, "live_bytes", s->live_size);
+  ljpi_put_field(o, "taken_count", s->taken_count);
+  ljpi_put_field(o, "given_count", s->given_count);
+  ljpi_put_field(o, "peak_count", s->peak_count);
+  ljpi_put_field(o, "peak_bytes", s->peak_size);
+  ljpi_put_field(o, "temp_count", s->temp_count);
+  ljpi_put_field(o, "temp_bytes", s->temp_size);
+}
+
+static void ljpi_put_json_totals(ljpi_report *r)
+{
+  ljpi_out *o = &r->out;
+  ljp_totals t;
+  ljp_aggregate_totals(r->a, &t);
+  ljpi_puts(o, "\"totals\": {\"events\": ");
+  ljpi_put_u64(o, t.events);
+  ljpi_put_field(o, "alloc_count", t.alloc_count);
+  ljpi_put_field(o, "alloc_bytes", t.alloc_size);
+  ljpi_put_field(o, "realloc_count", t.realloc_count);
+  ljpi_put_field(o, "realloc_new_bytes", t.realloc_new_size);
+  ljpi_put_field(o, "realloc_old_bytes", t.realloc_old_size);
+  ljpi_put_field(o, "free_count", t.free_count);
+  ljpi_put_field(o, "free_bytes", t.free_size);
+  ljpi_put_field(o, "failed_count", t.failed_count);
+  ljpi_put_field(o, "live_count", t.live_count);
+  ljpi_put_field(o, "live_bytes", t.live_size);
+  ljpi_put_field(o, "peak_count", t.peak_count);
+  ljpi_put_field(o, "peak_bytes", t.peak_size);
+  ljpi_put_field(o, "peak_event", t.peak_event);
+  ljpi_put_field(o, "temp_count", t.temp_count);
+  ljpi_put_field(o, "temp_bytes", t.temp_size);
+  ljpi_put_field(o, "before_count", t.before_count);
+  ljpi_put_field(o, "before_bytes", t.before_size);
+  ljpi_put_field(o, "again_count", t.again_count);
+  ljpi_put_field(o, "size_count", t.size_count);
+  ljpi_put_field(o, "null_free_count", t.null_free_count);
+  ljpi_put_field(o, "stray_count", t.stray_count);
+  ljpi_put_field(o, "sampled_count", t.sampled_count);
+  ljpi_puts(o, "},\n");
+}
+
+static void ljpi_put_json_head(ljpi_report *r, const ljp_error *e)
+{
+  static const char *const by[] = {"line", "function", "file", "dir"};
+  ljpi_out *o = &r->out;
+  char text[160];
+  ljpi_puts(o, "{\"schema\": \"ljparse-report-1\", \"by\": \"");
+  ljpi_puts(o, by[r->o.by]);
+  if (!e || e->status == LJP_OK) {
+    ljpi_puts(o, "\",\n\"complete\": true, \"error\": null,\n");
+  } else {
+    ljpi_puts(o, "\",\n\"complete\": false, \"error\": {\"status\": \"");
+    ljpi_puts(o, ljp_status_text(e->status));
+    ljpi_puts(o, "\"");
+    ljpi_put_field(o, "offset", e->off);
+    ljpi_put_field(o, "record", e->record_off);
+    ljpi_puts(o, ", \"message\": \"");
+    ljpi_puts(o, ljp_error_text(e, text, sizeof(text)));
+    ljpi_puts(o, "\"},\n");
+  }
+  ljpi_put_json_totals(r);
+}
+
+static void ljpi_sum_site(ljp_site *to, const ljp_site *s)
+{
+  to->alloc_count += s->alloc_count;
+  ljpi_add(&to->alloc_size, s->alloc_size);
+  to->realloc_count += s->realloc_count;
+  ljpi_add(&to->realloc_new_size, s->realloc_new_size);
+  ljpi_add(&to->realloc_old_size, s->realloc_old_size);
+  to->free_count += s->free_count;
+  ljpi_add(&to->free_size, s->free_size);
+  to->failed_count += s->failed_count;
+  to->live_count += s->live_count;
+  ljpi_add(&to->live_size, s->live_size);
+  to->taken_count += s->taken_count;
+  to->given_count += s->given_count;
+  to->peak_count += s->peak_count;
+  ljpi_add(&to->peak_size, s->peak_size);
+  to->temp_count += s->temp_count;
+  ljpi_add(&to->temp_size, s->temp_size);
+}
+
+/* The labels among sorted unders of one line and kind. */
+static void ljpi_put_json_unders(ljpi_report *r, const char *key,
+                                 const uint32_t *under, uint32_t line)
+{
+  size_t i, n = 0;
+  ljpi_puts(&r->out, key);
+  if (under) {
+    i = ljpi_under_at(r, under, r->under_count, line);
+    for (; i < r->under_count && r->under[under[i]].line == line; i++) {
+      uint32_t rank = r->under[under[i]].label;
+      if (n && r->under[under[i - 1]].label == rank) continue;
+      if (n++) ljpi_puts(&r->out, ", ");
+      ljpi_put_json_rank(r, rank);
+    }
+  }
+  ljpi_puts(&r->out, "]");
+}
+
+/* Rows in r->index, by weight; then what is left out. */
+static void ljpi_put_json_rows(ljpi_report *r, const ljpi_jrow *row,
+                               size_t count, const uint32_t *under)
+{
+  ljpi_out *o = &r->out;
+  size_t i, n = ljpi_limited(r, count);
+  ljpi_puts(o, "\"rows\": [");
+  for (i = 0; i < n; i++) {
+    uint32_t at = r->index[i];
+    ljpi_puts(o, i ? ",\n{" : "\n{");
+    ljpi_put_json_label(r, row[at].label);
+    ljpi_put_json_sums(o, &row[at].s);
+    ljpi_put_json_unders(r, ",\n \"frees\": [", under, at * 2);
+    ljpi_put_json_unders(r, ", \"moves\": [", under, at * 2 + 1);
+    ljpi_puts(o, "}");
+  }
+  ljpi_puts(o, "\n],\n\"rows_left_out\": ");
+  ljpi_put_u64(o, count - n);
+  ljpi_puts(o, "}\n");
+}
+
+/* Fills rows, one a label, and unders. */
+static ljp_status ljpi_json_rows(ljpi_report *r, ljpi_jrow *row)
+{
+  const ljp_aggregate *a = r->a;
+  ljpi_line *line;
+  size_t i;
+  ljp_status st = LJP_OK;
+  ljpi_fresh_lines(r);
+  for (i = 0; i < a->sum_count && st == LJP_OK; i++) {
+    ljp_site s;
+    ljp_aggregate_site(a, i, &s);
+    st = ljpi_line_of(r, s.label, 0, &line);
+    if (st != LJP_OK) break;
+    row[line - r->line].label = line->label;
+    ljpi_sum_site(&row[line - r->line].s, &s);
+  }
+  for (i = 0; i < a->pair_count && st == LJP_OK; i++) {
+    const ljpi_pair *pair = &a->pair[i];
+    uint32_t at = r->tmp[r->rank[a->place[pair->by].label]] - 1;
+    st = ljpi_new_under(r, at * 2 + pair->kind,
+                        r->rank[a->place[pair->owner].label]);
+  }
+  return st;
+}
+
+/* Orders the rows that are shown in r->index. Returns their number. */
+static size_t ljpi_json_order(ljpi_report *r, const ljpi_jrow *row)
+{
+  size_t i, n = 0;
+  for (i = 0; i < r->line_count; i++) {
+    const ljp_site *s = &row[i].s;
+    r->line[i].weight = r->o.sort == LJP_SORT_NAME ? 0
+                        : r->o.sort == LJP_SORT_EVENTS ? s->taken_count
+                                                       : s->alloc_size;
+    if (!r->o.leak_only || s->live_size) r->index[n++] = (uint32_t)i;
+  }
+  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_line, r);
+  if (r->o.sort == LJP_SORT_NAME || r->o.sort == LJP_SORT_EVENTS) return n;
+  /* By what is held before all else: the order so far decides among equals. */
+  for (i = 0; i < r->line_count; i++) {
+    r->line[i].weight = row[i].s.live_size;
+    r->line[i].label = 0;
+  }
+  ljpi_sort(r->index, r->index_tmp, n, ljpi_cmp_line, r);
+  return n;
+}
+
+/* Unders in order. */
+static ljp_status ljpi_json_unders(ljpi_report *r, uint32_t **under)
+{
+  size_t n = r->under_count, i;
+  ljp_status st = ljpi_want_index(r, n > r->line_count ? n : r->line_count);
+  if (st == LJP_OK && n) st = ljpi_u32_array(r, under, n);
+  if (st != LJP_OK || n == 0) return st;
+  for (i = 0; i < n; i++) (*under)[i] = (uint32_t)i;
+  ljpi_sort(*under, r->index_tmp, n, ljpi_cmp_under, r);
+  return LJP_OK;
+}
+
+static ljp_status ljpi_put_json_report(ljpi_report *r, const ljp_error *e)
+{
+  size_t n = r->a->sum_count;
+  uint32_t *under = NULL;
+  ljpi_jrow *row = NULL;
+  void *p = NULL;
+  ljp_status st = LJP_OK;
+  if (n) st = ljpi_alloc_array(&r->mem, &p, n, sizeof(*row));
+  if (st != LJP_OK) return st;
+  row = (ljpi_jrow *)p;
+  if (n) memset(row, 0, n * sizeof(*row));
+  st = ljpi_json_rows(r, row);
+  if (st == LJP_OK) st = ljpi_json_unders(r, &under);
+  if (st == LJP_OK) {
+    n = ljpi_json_order(r, row);
+    ljpi_put_json_head(r, e);
+    ljpi_put_json_rows(r, row, n, under);
+  }
+  ljpi_free_array(&r->mem, under, r->under_count, sizeof(*under));
+  ljpi_free_array(&r->mem, row, r->a->sum_count, sizeof(*row));
+  return st;
+}
+
 /* - Entry - */
 
-static ljp_status ljpi_put_report(ljpi_report *r, ljp_format format,
-                                  const ljp_report_options *options,
-                                  const ljp_error *e)
+static ljp_status ljpi_put_text_report(ljpi_report *r, int classic,
+                                       const ljp_error *e)
 {
-  int classic = format == LJP_CLASSIC;
-  ljp_status st = ljpi_rank_labels(r);
-  if (st == LJP_OK && !(options && options->leak_only)) {
+  ljp_status st = LJP_OK;
+  if (!r->o.leak_only) {
     st = classic ? ljpi_classic_lines(r) : ljpi_true_lines(r);
     if (st == LJP_OK) st = ljpi_put_all_events(r, classic);
   }
@@ -6101,6 +6587,17 @@ static ljp_status ljpi_put_report(ljpi_report *r, ljp_format format,
   if (st != LJP_OK) return st;
   ljpi_put_aliases(r);
   if (!classic) ljpi_put_totals(r, e);
+  return st;
+}
+
+static ljp_status ljpi_put_report(ljpi_report *r, ljp_format format,
+                                  const ljp_error *e)
+{
+  ljp_status st = ljpi_rank_labels(r);
+  if (st == LJP_OK)
+    st = format == LJP_JSON ? ljpi_put_json_report(r, e)
+         : ljpi_put_text_report(r, format == LJP_CLASSIC, e);
+  if (st != LJP_OK) return st;
   ljpi_out_flush(&r->out);
   return r->out.failed ? LJP_E_IO : LJP_OK;
 }
@@ -6112,7 +6609,10 @@ static ljp_status ljpi_report_with(const ljp_aggregate *a, ljp_format format,
 {
   ljpi_report r;
   ljp_status st;
-  if (!write || (format == LJP_CLASSIC) != (a->model == LJP_MODEL_CLASSIC))
+  if (!write || (format == LJP_CLASSIC) != (a->model == LJP_MODEL_CLASSIC) ||
+      (unsigned)format > LJP_JSON ||
+      (options && ((unsigned)options->by > LJP_BY_DIR ||
+                   (unsigned)options->sort > LJP_SORT_NAME)))
     return LJP_E_ARG;
   memset(&r, 0, sizeof(r));
   /* A report can be had after the limit was reached, too. */
@@ -6122,9 +6622,10 @@ static ljp_status ljpi_report_with(const ljp_aggregate *a, ljp_format format,
   r.a = a;
   r.out.write = write;
   r.out.user = user;
-  r.out.human = options && options->human_readable;
+  if (options) r.o = *options;
+  r.out.human = r.o.human_readable;
   r.out.escape = format != LJP_CLASSIC;
-  st = ljpi_put_report(&r, format, options, e);
+  st = ljpi_put_report(&r, format, e);
   ljpi_report_clear(&r);
   return st;
 }
@@ -7020,22 +7521,6 @@ static const char *const ljpi_metric_names[LJP_METRIC_COUNT] = {
   "alloc_size", "alloc_count", "inuse_size", "inuse_count",
   "peak_size", "peak_count", "temp_size", "temp_count"
 };
-
-/* Inside a JSON string, one that may stand in a script element too. */
-static void ljpi_put_json(ljpi_out *o, const char *p, size_t size)
-{
-  size_t i, from = 0;
-  char tmp[8];
-  for (i = 0; i < size; i++) {
-    unsigned char c = (unsigned char)p[i];
-    if (c >= 0x20 && c != 0x7f && !strchr("\"\\<>&", c)) continue;
-    ljpi_put(o, p + from, i - from);
-    snprintf(tmp, sizeof(tmp), "\\u%04x", c);
-    ljpi_put(o, tmp, 6);
-    from = i + 1;
-  }
-  ljpi_put(o, p + from, size - from);
-}
 
 /* ,"key": without the comma for the first. */
 static void ljpi_put_key(ljpi_out *o, const char *key)

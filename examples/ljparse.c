@@ -50,6 +50,11 @@ static const char ljc_help[] =
 "                        html: one page with all of it, for a browser;\n"
 "                        pprof, speedscope, folded: for go tool pprof,\n"
 "                        speedscope, flamegraph.pl and inferno\n"
+"                        json: for programs (its schema: ljparse.h)\n"
+"  --by=UNIT             lines of the report stand for a line of source (the\n"
+"                        default), a function, a file or a dir\n"
+"  --sort=ORDER          events, bytes, name (default: events, held: bytes)\n"
+"  --limit=N             at most N lines in each section\n"
 "  -o FILE               write the report to FILE instead of the terminal\n"
 "  --metric=WHAT         what folded counts: inuse (default), alloc, peak,\n"
 "                        temp: bytes; with .count behind it: blocks\n"
@@ -128,7 +133,8 @@ typedef struct ljc_word {
 } ljc_word;
 
 static const ljc_word ljc_formats[] = {
-  {"text", LJP_TEXT}, {"classic", LJP_CLASSIC}, {"folded", LJC_FOLDED},
+  {"text", LJP_TEXT}, {"classic", LJP_CLASSIC}, {"json", LJP_JSON},
+  {"folded", LJC_FOLDED},
   {"pprof", LJC_PPROF}, {"speedscope", LJC_SPEEDSCOPE}, {"html", LJC_HTML},
   {NULL, 0}
 };
@@ -137,6 +143,14 @@ static const ljc_word ljc_metrics[] = {
   {"inuse", LJP_INUSE_SIZE}, {"inuse.count", LJP_INUSE_COUNT},
   {"peak", LJP_PEAK_SIZE}, {"peak.count", LJP_PEAK_COUNT},
   {"temp", LJP_TEMP_SIZE}, {"temp.count", LJP_TEMP_COUNT}, {NULL, 0}
+};
+static const ljc_word ljc_units[] = {
+  {"line", LJP_BY_LINE}, {"function", LJP_BY_FUNCTION}, {"file", LJP_BY_FILE},
+  {"dir", LJP_BY_DIR}, {NULL, 0}
+};
+static const ljc_word ljc_sorts[] = {
+  {"events", LJP_SORT_EVENTS}, {"bytes", LJP_SORT_BYTES},
+  {"name", LJP_SORT_NAME}, {NULL, 0}
 };
 static const ljc_word ljc_layouts[] = {
   {"auto", LJP_TRACE_AUTO}, {"with", LJP_TRACE_WITH_ADDR},
@@ -282,6 +296,31 @@ static int ljc_tree_option(ljc_args *a, const char *arg)
   return LJC_GOOD;
 }
 
+/* One option of the line reports; -1: it is none. */
+static int ljc_line_option(ljc_args *a, const char *arg)
+{
+  const char *value, *end;
+  uint64_t lines;
+  int n;
+  if ((value = ljc_value(arg, "--by")) != NULL) {
+    n = ljc_lookup(ljc_units, value);
+    if (n < 0) return ljc_usage("unknown unit", value);
+    a->report.by = (ljp_by)n;
+  } else if ((value = ljc_value(arg, "--sort")) != NULL) {
+    n = ljc_lookup(ljc_sorts, value);
+    if (n < 0) return ljc_usage("unknown order", value);
+    a->report.sort = (ljp_sort)n;
+  } else if ((value = ljc_value(arg, "--limit")) != NULL) {
+    if (!ljc_number(value, &lines, &end) || *end || !lines ||
+        lines > SIZE_MAX)
+      return ljc_usage("no number of lines", value);
+    a->report.limit = (size_t)lines;
+  } else {
+    return -1;
+  }
+  return LJC_GOOD;
+}
+
 /* One option; -1: it is none. */
 static int ljc_option(ljc_args *a, const char *arg)
 {
@@ -300,7 +339,8 @@ static int ljc_option(ljc_args *a, const char *arg)
     if (n < 0) return ljc_usage("unknown trace layout", value);
     a->options.trace_layout = (ljp_trace_layout)n;
   } else {
-    return ljc_tree_option(a, arg);
+    n = ljc_line_option(a, arg);
+    return n < 0 ? ljc_tree_option(a, arg) : n;
   }
   return LJC_GOOD;
 }

@@ -147,20 +147,28 @@ static inline int ljt_output_write(void *user, const void *p, size_t size)
   return 0;
 }
 
-/* Hash of all reports that the model has. */
+/* Hash of all line reports that the model has. */
 static inline uint64_t ljt_check_reports(ljp_profile *p)
 {
-  static const ljp_report_options options[] = {{0, 0}, {1, 0}, {0, 1}};
-  ljp_format format = p->aggregate.model == LJP_MODEL_TRUE ? LJP_TEXT
-                                                           : LJP_CLASSIC;
-  ljt_output o = {0, 0, 0};
-  size_t i;
-  for (i = 0; i < 3; i++)
-    LJT_MUST(ljp_profile_report(p, format, &options[i], ljt_output_write,
-                                &o) == LJP_OK);
-  LJT_MUST(o.size > 0);
-  LJT_MUST(format == LJP_CLASSIC || !o.control);
-  return o.hash;
+  int classic = p->aggregate.model == LJP_MODEL_CLASSIC;
+  ljt_output out = {0, 0, 0};
+  ljp_report_options o;
+  unsigned i;
+  for (i = 0; i < 8; i++) {
+    memset(&o, 0, sizeof(o));
+    o.leak_only = i == 1;
+    o.human_readable = i == 2;
+    o.by = (ljp_by)(i & 3);
+    o.sort = (ljp_sort)(i & 3);
+    o.limit = i;
+    if (i >= 5 && classic) break;
+    LJT_MUST(ljp_profile_report(p, classic ? LJP_CLASSIC
+                                   : i < 5 ? LJP_TEXT : LJP_JSON,
+                                &o, ljt_output_write, &out) == LJP_OK);
+  }
+  LJT_MUST(out.size > 0);
+  LJT_MUST(classic || !out.control);
+  return out.hash;
 }
 
 /* Everything of a profile but its reports. */

@@ -97,9 +97,10 @@ static void check(const row *r, const unsigned char *data, size_t size,
   ljp_status st;
   ljp_profile *p = parse(data, size, most, &st);
   const ljp_error *e = ljp_profile_error(p);
-  ljp_report_options o = {0, 0};
+  ljp_report_options o;
   ljp_totals totals;
   size_t found = 0;
+  memset(&o, 0, sizeof(o));
   LJT_EQ(st, r->status);
   LJT_EQ(e->off, r->off);
   LJT_EQ(e->record_off, r->whole);
