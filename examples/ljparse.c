@@ -731,8 +731,8 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-LzhFhNdUVlyPB6FN2IWXFm1W6ywdEjgMUZhJ5MxnHGU='; sty"
-  "le-src 'sha256-c43Xd+wJcj33vfbWApkd8mVJed7VgYfXkDwEZMf0Ha4=';\n",
+  " script-src 'sha256-5IXHK6jnHKLVsulovkyyFvIYhnkbqBM05z+GD9MEG+c='; sty"
+  "le-src 'sha256-Y7EoST82yv1tbm6SUQCgukIjCZuBRuZulJjo6UoQWjQ=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
   ">\n",
@@ -850,7 +850,7 @@ static const char *const ljc_page_head[] = {
   ".crumbs button:last-of-type{font-weight:600}\n",
   ".crumbs i{color:var(--soft);font-style:normal}\n",
   ".crumbs .hint{margin-left:auto;color:var(--soft)}\n",
-  ".flame{padding:4px 14px 0}\n",
+  ".flame{margin:4px 14px 0;max-height:58vh;overflow:hidden auto}\n",
   "#cv{display:block;width:100%;border-radius:6px;touch-action:pan-y}\n",
   ".legend{display:flex;flex-wrap:wrap;gap:4px 6px;padding:10px 14px 0;\n",
   " font-size:12.5px}\n",
@@ -945,7 +945,7 @@ static const char *const ljc_page_head[] = {
   " .tiles{grid-template-columns:1fr 1fr;gap:8px}\n",
   " .tile{padding:10px 12px}.tv{font-size:21px}\n",
   " .bar{padding:8px}.find{flex:1 0 100%;margin:0}\n",
-  " .flame{padding:4px 8px 0}.crumbs .hint{display:none}\n",
+  " .flame{margin:4px 8px 0}.crumbs .hint{display:none}\n",
   " .scroll td:first-child{max-width:62vw;min-width:11em}\n",
   " th,td{padding:6px 9px}#plot{height:140px}\n",
   " .legend{max-height:64px;overflow:auto}\n",
@@ -1352,8 +1352,9 @@ static const char *const ljc_page_tail[] = {
   "----- */\n",
   "const cv=$(\"cv\"),g2=cv.getContext(\"2d\"),ROW=21,DEEP=400;\n",
   "let rows=[],zoom=0,sel=0,hover=-1,zoomPath=[],width=0,focused=false;\n",
+  "let placed=null; /* The view that `rows` is of. */\n",
   "function place(){\n",
-  "  const v=view(),up=[];\n",
+  "  const v=placed=view(),up=[];\n",
   "  rows=[];cut=0;\n",
   "  for(let n=zoom;n!==0;n=v.par(n))up.unshift(n);\n",
   "  up.unshift(0);\n",
@@ -1386,7 +1387,7 @@ static const char *const ljc_page_tail[] = {
   "  return frameColour(f);\n",
   "}\n",
   "function draw(){\n",
-  "  const v=view(),r=window.devicePixelRatio||1,h=Math.max(1,rows.length"
+  "  const v=placed,r=window.devicePixelRatio||1,h=Math.max(1,rows.length"
   ")*ROW;\n",
   "  cv.width=Math.round(width*r);cv.height=Math.round(h*r);\n",
   "  cv.style.height=h+\"px\";\n",
@@ -1425,12 +1426,16 @@ static const char *const ljc_page_tail[] = {
   "    cells(view(),0,S.m,S.unit);\n",
   "}\n",
   "function flame(){\n",
-  "  width=Math.max(60,cv.parentElement.clientWidth-\n",
-  "    2*parseFloat(getComputedStyle(cv.parentElement).paddingLeft));\n",
-  "  const v=view();\n",
+  "  const v=view(),box=cv.parentElement;\n",
   "  zoom=follow(v,zoomPath);\n",
   "  if(sel===0)sel=zoom;\n",
-  "  place();draw();crumbs();detail();legend();\n",
+  "  width=Math.max(60,box.clientWidth);\n",
+  "  place();draw();\n",
+  "  if(box.clientWidth<width){ /* A scroll bar has come. */\n",
+  "    width=box.clientWidth;\n",
+  "    place();draw();\n",
+  "  }\n",
+  "  crumbs();detail();legend();\n",
   "  cv.setAttribute(\"aria-label\",(v.inv\?\"Inverted flame graph of \":"
   "\n",
   "    \"Flame graph of \")+measure(S.m).t.toLowerCase()+\", \"+\n",
@@ -1610,6 +1615,11 @@ static const char *const ljc_page_tail[] = {
   "  else return;\n",
   "  e.preventDefault();\n",
   "  sel=n;hover=-1;draw();detail();\n",
+  "  const d=rows.findIndex(r=>r.some(b=>b.n===sel)),box=cv.parentElement"
+  ";\n",
+  "  if(d*ROW<box.scrollTop)box.scrollTop=d*ROW;\n",
+  "  else if((d+2)*ROW>box.scrollTop+box.clientHeight)\n",
+  "    box.scrollTop=(d+2)*ROW-box.clientHeight;\n",
   "});\n",
   "\n",
   "/* -- Tables ---------------------------------------------------------"

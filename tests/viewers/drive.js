@@ -33,7 +33,7 @@ async function open(browser, file, options) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const bad = [];
-  page.on("pageerror", e => bad.push("error: " + e.message));
+  page.on("pageerror", e => bad.push("error: " + e.stack));
   page.on("console", m => {
     if (m.type() === "error") bad.push("console: " + m.text());
   });
@@ -221,6 +221,43 @@ async function diff(browser) {
   await t.close();
 }
 
+/* A recording with call stacks and marks: made only with a luajit. */
+async function stacks(browser) {
+  if (!fs.existsSync(path.join(dir, "stacks.html"))) return;
+  const t = await open(browser, "stacks.html",
+    { viewport: { width: 1440, height: 1000 } });
+  const p = t.page;
+  check(await p.isVisible("#plot"), "timeline is shown");
+  check(await p.isVisible("#tcap .k-gc"), "GC total in the timeline");
+  check((await p.textContent("#plot")).includes(" ms") ||
+        (await p.textContent("#plot")).includes(" s"), "timeline by time");
+  await p.focus("#plot");
+  await p.keyboard.press("ArrowRight");
+  check((await p.textContent("#tread")).includes("in use"),
+        "arrow keys read the timeline");
+  await p.focus("#cv");
+  for (let i = 0; i < 3; i++) await p.keyboard.press("ArrowDown");
+  await p.keyboard.press("Enter");
+  const depth = await p.$$eval("#crumbs button", b => b.length);
+  same(depth, 4, "three frames deep");
+  check((await p.textContent("#detail")).includes("Stack, 3 lines"),
+        "the stack is listed");
+  await p.keyboard.press("Backspace");
+  same(await p.$$eval("#crumbs button", b => b.length), 3, "one frame up");
+  await p.keyboard.press("i");
+  await p.focus("#cv");
+  await p.keyboard.press("ArrowDown");
+  check((await p.textContent("#detail h3")).includes("leakhunt.lua:40"),
+        "the leak is the largest line",
+        await p.textContent("#detail h3"));
+  await p.keyboard.press("s");
+  check((await p.textContent("#p-sites tbody tr >> nth=0"))
+    .includes("leakhunt.lua:40"), "and the first of the table");
+  await p.screenshot({ path: path.join(dir, "shot-stacks.png") });
+  same(t.bad.join("; "), "", "page with stacks is quiet");
+  await t.close();
+}
+
 async function speedscope(browser) {
   const app = path.join(path.dirname(require.resolve("speedscope/package.json")),
     "dist", "release", "index.html");
@@ -251,7 +288,7 @@ async function speedscope(browser) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
     args: ["--no-sandbox"] });
-  for (const part of [plain, shots, hostile, diff, speedscope])
+  for (const part of [plain, shots, hostile, diff, stacks, speedscope])
     await part(browser).catch(e => {
       failures++;
       console.log("FAIL " + part.name + ": " + e.stack);

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Opens ljparse's reports in the programs that they are made for: Go's pprof,
 # speedscope and our page in headless Chromium. Leaves pictures in DIR.
-#   viewers.sh LJPARSE TEST_REPORT_PROFILE STREAMS DIR
+#   viewers.sh LJPARSE TEST_REPORT_PROFILE STREAMS DIR [LUAJIT]
+# With a patched luajit also a recording with call stacks.
 set -euo pipefail
-ljparse=$1 writer=$2 streams=$3 dir=$4
+ljparse=$1 writer=$2 streams=$3 dir=$4 luajit=${5:-}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ ! -d "$streams" ]; then
   echo "viewers: no recorded streams in $streams"
@@ -44,6 +45,15 @@ for metric in alloc inuse; do
     -o $metric.folded plain.bin
 done
 
+rm -f stacks.*
+if [ -n "$luajit" ]; then
+  "$luajit" -jmemprof=stacks.bin "$here/../../examples/leakhunt.lua" 5000
+  for format in html speedscope pprof text; do
+    "$ljparse" --min-share=0 --format=$format -o stacks.$format stacks.bin
+  done
+  mv stacks.speedscope stacks.speedscope.json
+fi
+
 # What the text report says, line by line as "what: N ..., XB".
 number() { # number FILE WHAT FIELD
   sed -n "/^TOTALS:/,\$s/^$2: //p" "$1" | head -n "${4:-1}" | tail -1 |
@@ -81,9 +91,10 @@ cat >want.json <<END
 END
 
 # pprof: totals of all four types, and each line's own.
-top() { # top TYPE
+top() { # top TYPE UNIT [FILE]
   go tool pprof -top -lines -nodecount=1000000 -nodefraction=0 \
-    -edgefraction=0 -sample_index="$1" -unit="$2" plain.pprof 2>pprof.log
+    -edgefraction=0 -sample_index="$1" -unit="$2" "${3:-plain.pprof}" \
+    2>pprof.log
 }
 sum() { awk 'NR > 1 && $1 ~ /^[0-9]/ { n += $1 } END { print n + 0 }'; }
 same() {
@@ -109,6 +120,12 @@ for m in alloc inuse; do
     "$(grep -F .lua: $m.pprof.leaf | head -10)" \
     "$(grep -F .lua: $m.leaf | head -10)"
 done
+if [ -n "$luajit" ]; then
+  same "alloc_space with stacks" "$(top alloc_space B stacks.pprof | sum)" \
+    "$(size_of stacks.text)"
+  go tool pprof -traces -sample_index=inuse_space stacks.pprof >traces.txt 2>&1
+  grep -q 'leakhunt.lua' traces.txt || { echo "FAIL no traces"; exit 1; }
+fi
 go tool pprof -raw plain.pprof >raw.txt 2>&1
 grep -q 'inuse_space/bytes\[dflt\]' raw.txt ||
   { echo "FAIL the default sample type"; exit 1; }
