@@ -5988,12 +5988,14 @@ static int ljmi_vm_internal(const ljm_vm *vm)
   }
 }
 
+#if LJ_HASJIT
 static GCproto *ljmi_trace_start(const GCtrace *T, BCLine *line)
 {
   GCproto *pt = &gcref(T->startpt)->pt;
   *line = lj_debug_line(pt, proto_bcpos(pt, mref(T->startpc, const BCIns)));
   return pt;
 }
+#endif
 
 /* C functions. */
 

@@ -26,10 +26,21 @@ typedef struct host {
   host_call *calls;
   size_t count, cap;
   size_t from, to;     /* What was recorded. */
+  lua_Alloc inner;     /* Who has the memory, its `ud` (may be NULL). */
+  void *inner_ud;
   ljt_sink kept;
   ljm_options options;
   int recorded;        /* Recordings that ended. */
 } host;
+
+static void *host_malloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  (void)ud;
+  (void)old_size;
+  if (size != 0) return realloc(p, size);
+  free(p);
+  return NULL;
+}
 
 /* Whose `ud` is NULL: it must find its host otherwise. */
 static host *host_now;
@@ -42,19 +53,15 @@ static void *host_alloc(void *ud, void *p, size_t old_size, size_t size)
   c.old_block = p;
   c.old_size = old_size;
   c.size = size;
-  if (size == 0) {
+  c.block = NULL;
+  if (size != 0) {
+    c.block = h->inner(h->inner_ud, NULL, 0, size);
+    if (c.block && p) memcpy(c.block, p, old_size < size ? old_size : size);
+  }
+  if (p && (c.block || size == 0)) {
     /* Reading a block after it was freed shows. */
-    if (p) memset(p, 0xfe, old_size);
-    free(p);
-    c.block = NULL;
-  } else {
-    void *q = malloc(size);
-    if (q && p) {
-      memcpy(q, p, old_size < size ? old_size : size);
-      memset(p, 0xfe, old_size);
-      free(p);
-    }
-    c.block = q;
+    memset(p, 0xfe, old_size);
+    h->inner(h->inner_ud, p, old_size, 0);
   }
   if (h->count == h->cap) {
     h->cap = h->cap ? h->cap * 2 : 65536;
@@ -179,17 +186,55 @@ static void host_compare(host *h)
 
 /* -- Running a script --------------------------------------------------- */
 
+/* A VM on our allocator. A 64-bit build without GC64 needs low addresses,
+** which only its own allocator can get: then ours stands before that one. */
+static lua_State *host_open(host *h)
+{
+  lua_State *L;
+  host_now = h;
+  h->inner = host_malloc;
+  L = lua_newstate(host_alloc, NULL);
+  if (L) return L;
+  L = luaL_newstate();
+  if (!L) return NULL;
+  h->inner = lua_getallocf(L, &h->inner_ud);
+  lua_setallocf(L, host_alloc, NULL);
+  return L;
+}
+
+static void host_close(host *h, lua_State *L)
+{
+  if (h->inner != host_malloc) lua_setallocf(L, h->inner, h->inner_ud);
+  lua_close(L);
+  ljt_sink_free(&h->kept);
+  free(h->calls);
+}
+
+/* Has the VM what the script needs? */
+static int host_can(lua_State *L, const char *script)
+{
+  int ffi;
+  if (!strstr(script, "ffi")) return 1;
+  ffi = luaL_dostring(L, "require('ffi')") == 0;
+  lua_settop(L, 0);
+  if (!ffi) printf("  left out: no FFI in this LuaJIT\n");
+  return ffi;
+}
+
 static void host_run(const char *script, int jit, uint32_t format)
 {
   host h;
   lua_State *L;
   memset(&h, 0, sizeof(h));
   h.options.format = format;
-  host_now = &h;
   printf("%s, JIT %s, format %u\n", script, jit ? "on" : "off", format);
-  L = lua_newstate(host_alloc, NULL);
+  L = host_open(&h);
   if (!LJT_OK(L != NULL)) return;
   luaL_openlibs(L);
+  if (!host_can(L, script)) {
+    host_close(&h, L);
+    return;
+  }
   luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE |
                        (jit ? LUAJIT_MODE_ON : LUAJIT_MODE_OFF));
   host_doors(L);
@@ -202,9 +247,7 @@ static void host_run(const char *script, int jit, uint32_t format)
   if (!LJT_EQ(luaL_dofile(L, script), 0))
     printf("  %s\n", lua_tostring(L, -1));
   if (LJT_EQ(h.recorded, 1)) host_compare(&h);
-  lua_close(L);
-  ljt_sink_free(&h.kept);
-  free(h.calls);
+  host_close(&h, L);
 }
 
 int main(int argc, char **argv)
