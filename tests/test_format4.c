@@ -282,6 +282,18 @@ static void damaged_end(void)
   ljt_sink_free(&s);
 }
 
+/* Makes the sums of a block right. */
+static void reseal(unsigned char *block, size_t size)
+{
+  ljt_bytes b = {NULL, 0, 0};
+  ljt_le(&b, ljt_crc32c(block + 32, size - 32), 4);
+  memcpy(block + 24, b.data, 4);
+  b.size = 0;
+  ljt_le(&b, ljt_crc32c(block, 28), 4);
+  memcpy(block + 28, b.data, 4);
+  ljt_bytes_free(&b);
+}
+
 /* Two blocks damaged, side by side and apart; a block that comes twice. */
 static void more_damage(void)
 {
@@ -486,17 +498,14 @@ static void hostile_headers(void)
     ljt_bytes b = {NULL, 0, 0};
     ljt_told t;
     ljp_error err;
-    uint32_t crc;
     unsigned char *h;
-    unsigned k;
     ljt.row = heads[i].name;
     ljt_stream4(&b);
     ljt_block(&b, 1, 0, 0, 0, ID, "", 0);
     ljt_block(&b, 3, 0, 1, 1, ID, "\x40\x01\x08", 3);
     h = b.data + 14 + 32;
     h[heads[i].at] = (unsigned char)heads[i].value;
-    crc = ljt_crc32c(h, 28);
-    for (k = 0; k < 4; k++) h[28 + k] = (unsigned char)(crc >> (8 * k));
+    reseal(h, 32 + 3);
     put_end(&b, 2);
     LJT_EQ(decode(b.data, b.size, &t, &err), LJP_E_MALFORMED);
     LJT_EQ(t.damage_count, 1);
@@ -675,30 +684,96 @@ static void failing_memory(void)
   ljt_sink_free(&s);
 }
 
+static ljp_status limited(const ljt_sink *s, const ljp_limits *limits,
+                          ljp_error *err)
+{
+  ljt_told t;
+  ljp_options o;
+  ljp_status st;
+  memset(&o, 0, sizeof(o));
+  o.limits = *limits;
+  st = decode_with(s->data, s->size, 1000, &o, &t, err);
+  ljt_told_free(&t);
+  return st;
+}
+
+/* The least value with which the stream is read, by halves; one less is
+** LIMIT and says which. */
+static void one_limit(const ljt_sink *s, ljp_limits *l, uint64_t *value,
+                      ljp_limit which, uint64_t most)
+{
+  uint64_t low = 0, high = most;
+  ljp_error err;
+  *value = most;
+  LJT_EQ(limited(s, l, &err), LJP_END);
+  while (high - low > 1) {
+    *value = low + (high - low) / 2;
+    if (limited(s, l, &err) == LJP_END) high = *value;
+    else low = *value;
+  }
+  LJT_OK(low > 0);
+  *value = low;
+  LJT_EQ(limited(s, l, &err), LJP_E_LIMIT);
+  LJT_EQ(err.limit, which);
+  *value = high;
+  LJT_EQ(limited(s, l, &err), LJP_END);
+  *value = high + 1;
+  LJT_EQ(limited(s, l, &err), LJP_END);
+  *value = 1;
+  LJT_EQ(limited(s, l, &err), LJP_E_LIMIT);
+  *value = 0;
+}
+
 static void limits(void)
 {
   ljt_sink s;
-  ljt_told t;
-  ljp_error err;
-  ljp_options o;
+  ljp_limits l;
   LJT_OK(ljt_gen4(&s, ljt.seed + 8, 2000, 65536));
-  memset(&o, 0, sizeof(o));
-  o.limits.memory = 20000;
-  LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_E_LIMIT);
-  LJT_EQ(err.limit, LJP_LIMIT_MEMORY);
-  ljt_told_free(&t);
-  memset(&o, 0, sizeof(o));
-  o.limits.string = 10;
-  LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_E_LIMIT);
-  LJT_EQ(err.limit, LJP_LIMIT_STRING);
-  ljt_told_free(&t);
-  o.limits.string = 31;
-  LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_END);
-  ljt_told_free(&t);
-  o.limits.records = 100;
-  LJT_EQ(decode_with(s.data, s.size, 1000, &o, &t, &err), LJP_E_LIMIT);
-  LJT_EQ(err.limit, LJP_LIMIT_RECORDS);
-  ljt_told_free(&t);
+  memset(&l, 0, sizeof(l));
+  one_limit(&s, &l, &l.memory, LJP_LIMIT_MEMORY, 1u << 20);
+  one_limit(&s, &l, &l.string, LJP_LIMIT_STRING, 64);
+  one_limit(&s, &l, &l.records, LJP_LIMIT_RECORDS, 4000);
+  ljt_sink_free(&s);
+}
+
+/* Each byte of each payload changed, the block's sums made right again: read
+** to some end, the same in pieces. */
+static void resealed(void)
+{
+  ljt_sink s;
+  ljt_bytes text = {NULL, 0, 0};
+  static ljt_blocks b;
+  size_t offset, i, k, at, size;
+  LJT_OK(ljt_gen4(&s, ljt.seed + 9, 120, 4096));
+  LJT_EQ(ljt_dump(s.data, s.size, 0, &text, &b, &offset), LJT_CLEAN);
+  for (i = 0; i < b.count; i++) {
+    unsigned char *h = s.data + b.offset[i];
+    size = block_size(h);
+    for (at = 32; at < size; at += 1 + (size_t)ljt.stride / 8) {
+      unsigned char old = h[at], sums[8];
+      memcpy(sums, h + 24, 8);
+      for (k = 0; k < 4; k++) {
+        static const unsigned char values[] = {0, 255};
+        ljt_told whole, pieces;
+        ljp_error a, c;
+        ljp_status st;
+        h[at] = (unsigned char)(k < 2 ? old + 2 * k - 1 : values[k - 2]);
+        reseal(h, size);
+        st = decode(s.data, s.size, &whole, &a);
+        LJT_OK(st == LJP_END || st == LJP_E_MALFORMED);
+        LJT_EQ(st == LJP_END, whole.damage_count == 0);
+        LJT_EQ(decode_with(s.data, s.size, 61, NULL, &pieces, &c), st);
+        LJT_EQ(c.off, a.off);
+        LJT_MEM(pieces.text.data, pieces.text.size, whole.text.data,
+                whole.text.size);
+        ljt_told_free(&whole);
+        ljt_told_free(&pieces);
+      }
+      h[at] = old;
+      memcpy(h + 24, sums, 8);
+    }
+  }
+  ljt_bytes_free(&text);
   ljt_sink_free(&s);
 }
 
@@ -739,6 +814,7 @@ int main(int argc, char **argv)
   LJT_CASE(nested_headers);
   LJT_CASE(failing_memory);
   LJT_CASE(limits);
+  LJT_CASE(resealed);
   LJT_CASE(crc);
   return ljt_end();
 }
