@@ -64,13 +64,13 @@ run_row()
   args=$(awk -v o="$option" '$1 == o { $1 = ""; print substr($0, 2) }' \
          <<<"$options")
   [ "$tree" != upstream ] || source=${LJM_UPSTREAM:-upstream}
-  luajit=$(bash "$top/luajit-patch/build.sh" "--name=$name" "$source" \
+  luajit=$(bash "$top/luajit-patch/build.sh" "--name=../matrix/$name/luajit" "$source" \
            ${args:+"$args"}) || return 1
-  cmake -S "$top" -B "$out/$name" "-DLJM_LUAJIT=$luajit" \
+  cmake -S "$top" -B "$out/$name/build" "-DLJM_LUAJIT=$luajit" \
     "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}" \
     "-DLJM_WORKLOADS=${LJM_WORKLOADS:-$top/../shared/workloads}" >/dev/null &&
-    cmake --build "$out/$name" --target luajit_tests >/dev/null || return 1
-  (cd "$out/$name" &&
+    cmake --build "$out/$name/build" --target luajit_tests >/dev/null || return 1
+  (cd "$out/$name/build" &&
    ctest -L '^luajit$' --no-tests=error --output-on-failure --timeout 900)
 }
 
