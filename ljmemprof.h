@@ -2380,9 +2380,11 @@ static inline unsigned char *ljmi_put_event(unsigned char *p,
 }
 
 /* Alloc or free; the totals are the caller's. */
-static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
-                                             uint32_t site, uint64_t address,
-                                             uint64_t size)
+static LJMI_NOINLINE ljm_status ljmi_encoder4_event_any(ljm_encoder4 *e,
+                                                        unsigned op,
+                                                        uint32_t site,
+                                                        uint64_t address,
+                                                        uint64_t size)
 {
   ljm_last *last = &e->last[op];
   unsigned code;
@@ -2392,6 +2394,36 @@ static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
   p = ljmi_put_event(p, op | code << 6, last, site, address);
   ljmi_put_u64(p, size);
   e->b.p = p + (0x8210u >> (4 * code) & 15);
+  last->address = address;
+  last->size = size;
+  return LJM_OK;
+}
+
+/* The same in fewer instructions for what most events are: near the last one
+** of their kind, in room at hand. */
+static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
+                                             uint32_t site, uint64_t address,
+                                             uint64_t size)
+{
+  ljm_last *last = &e->last[op];
+  unsigned char *p = e->b.p;
+  uint64_t d = address - last->address;
+  uint64_t z = (d << 1 ^ (0 - (d >> 63))) >> 3;
+  unsigned sc, ac, code;
+  if (LJMI_UNLIKELY((d & 7) != 0 || z > 0xffffff ||
+                    e->b.end - p < LJMI_EVENT4_MAX))
+    return ljmi_encoder4_event_any(e, op, site, address, size);
+  ac = ljmi_high_bit(z | 1) >> 3;
+  sc = ljmi_site_code(site, last->site);
+  code = size == last->size ? 0 : 1u + (size > 0xff) + (size > 0xffff);
+  p[0] = (unsigned char)(op | code << 6 | ac << 4 | sc << 2);
+  ljmi_put_u64(p + 1, site);
+  p += 1 + sc;
+  ljmi_put_u64(p, z);
+  p += 1 + ac;
+  ljmi_put_u64(p, size);
+  e->b.p = p + (0x8210u >> (4 * code) & 15);
+  last->site = site;
   last->address = address;
   last->size = size;
   return LJM_OK;
@@ -5584,16 +5616,16 @@ typedef struct ljmi_frames {
 } ljmi_frames;
 
 /* Skip C frames that protect C code only: their Lua stack is above. */
-static void ljmi_frames_cframe(ljmi_frames *it)
+static inline void ljmi_frames_cframe(ljmi_frames *it)
 {
-  while (it->cf && cframe_nres(it->cf) < 0 &&
+  while (LJMI_UNLIKELY(it->cf && cframe_nres(it->cf) < 0) &&
          it->f < restorestack(it->L, -cframe_nres(it->cf)))
     it->cf = cframe_raw(cframe_prev(it->cf));
   it->pc = it->cf ? cframe_pc(it->cf) : NULL;
 }
 
 /* The frame that L->base belongs to. */
-static void ljmi_frames_first(ljmi_frames *it, lua_State *L)
+static inline void ljmi_frames_first(ljmi_frames *it, lua_State *L)
 {
   it->L = L;
   it->f = L->base - 1;
@@ -5603,7 +5635,7 @@ static void ljmi_frames_first(ljmi_frames *it, lua_State *L)
 }
 
 /* The frame's function. NULL: the frame is none, only what follows it. */
-static GCfunc *ljmi_frames_func(const ljmi_frames *it)
+static inline GCfunc *ljmi_frames_func(const ljmi_frames *it)
 {
   GCobj *o = frame_gc(it->f);
   if (o == obj2gco(it->L)) return NULL;
@@ -5612,7 +5644,7 @@ static GCfunc *ljmi_frames_func(const ljmi_frames *it)
 
 /* Go on to the caller's frame. A vararg function has two frames: both are
 ** left at once. */
-static void ljmi_frames_next(ljmi_frames *it)
+static inline void ljmi_frames_next(ljmi_frames *it)
 {
   if (frame_isvarg(it->f)) {
     it->f = frame_prevd(it->f);
@@ -5700,7 +5732,7 @@ static int ljmi_trace_holds(const GCtrace *T, uintptr_t ra)
 #if LJ_TARGET_X86ORX64
 
 /* The running trace, or NULL. */
-static GCtrace *ljmi_trace_now(global_State *g)
+static inline GCtrace *ljmi_trace_now(global_State *g)
 {
   jit_State *J = G2J(g);
   int32_t t = g->vmstate;
@@ -5709,7 +5741,7 @@ static GCtrace *ljmi_trace_now(global_State *g)
 
 /* Where the machine code of `T` goes on after the call underway, or 0. The
 ** address is at a fixed place below the C frame. */
-static uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
+static inline uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
 {
   const char *cf = (const char *)cframe_raw(L->cframe);
   uintptr_t ra;
@@ -5865,8 +5897,7 @@ typedef struct ljmi_frameslot {
 typedef struct ljmi_siteslot {
   uintptr_t key;
   GCproto *pt;
-  uint32_t stack;
-  uint32_t state;
+  uint64_t from; /* Stack, and the state in the lowest byte. */
   uint32_t site;
 } ljmi_siteslot;
 
@@ -5874,10 +5905,12 @@ typedef struct ljmi_siteslot {
 typedef struct ljmi_level {
   lua_State *L;
   cTValue *f;
-  ptrdiff_t link;   /* What the frame slot links to. */
-  GCfunc *fn;       /* NULL: where a coroutine was resumed. */
-  uintptr_t key;    /* PC, or the address of a C function. */
+  uintptr_t key;    /* PC, or the address of a C function, or 0: a fast
+                    ** function, or 1: here a coroutine was resumed. */
+  GCfunc *fn;       /* Only while the walk goes on. */
+  ptrdiff_t link;   /* Of the frame above to this one. */
   uint32_t stack;   /* From the bottom up to here. */
+  uint32_t depth;   /* Frames with a key from the bottom up to here. */
 } ljmi_level;
 
 #define LJMI_DEPTH 64
@@ -5898,8 +5931,8 @@ struct ljmi_self;
 /* Lives from the first start until the VM is closed: C modules may keep the
 ** allocator they were given. */
 typedef struct ljm_vm {
-  global_State *g;
   MemprofState *mp;
+  global_State *g;
   lua_Alloc allocf;  /* The host's own allocator. */
   void *allocd;
   lua_Alloc hook;    /* What stands in its place. */
@@ -5940,6 +5973,10 @@ typedef struct ljm_vm {
   ljmi_level *fresh;       /* Top first, of the walk underway. */
   uint32_t level_count, level_cap;
   uint32_t level_root;     /* Stack that the lowest level stands on. */
+  ptrdiff_t level_end;     /* Link of the lowest level's frame. */
+  lua_State *leaf_L;       /* What the highest level is below. */
+  cTValue *leaf_f;
+  const TValue *leaf_stack;
   int no_live;
   /* Samples. */
   double mean, until;      /* Bytes; until the next sample. */
@@ -5952,7 +5989,7 @@ typedef struct ljm_vm {
 
 /* The thread that runs: the one noted or the current one. Its C frame is the
 ** inner one of the two. NULL: no Lua code runs at all. */
-static lua_State *ljmi_vm_thread(const ljm_vm *vm, lua_State *L)
+static inline lua_State *ljmi_vm_thread(const ljm_vm *vm, lua_State *L)
 {
   GCobj *o = gcref(vm->g->cur_L);
   lua_State *cur = o ? gco2th(o) : NULL;
@@ -5963,7 +6000,7 @@ static lua_State *ljmi_vm_thread(const ljm_vm *vm, lua_State *L)
 }
 
 /* Goes down to a function that is no fast function. NULL: none. */
-static GCfunc *ljmi_vm_leaf(ljmi_frames *it)
+static inline GCfunc *ljmi_vm_leaf(ljmi_frames *it)
 {
   for (; it->f > it->bot; ljmi_frames_next(it)) {
     GCfunc *fn = ljmi_frames_func(it);
@@ -5972,8 +6009,34 @@ static GCfunc *ljmi_vm_leaf(ljmi_frames *it)
   return NULL;
 }
 
+/* The same, quickly, for what most events are: Lua code, or a fast function
+** called from Lua code, of the thread noted, which is the current one. NULL:
+** another case. */
+static inline GCproto *ljmi_vm_quick(const ljm_vm *vm, lua_State *L,
+                                     ljmi_frames *it)
+{
+  const global_State *g = vm->g;
+  GCfunc *fn;
+  if (!L || gcref(g->cur_L) != obj2gco(L)) return NULL;
+  it->L = L;
+  it->f = L->base - 1;
+  it->cf = cframe_raw(L->cframe);
+  fn = frame_func(it->f);
+  if (fn->c.gct != ~LJ_TFUNC || !it->cf || cframe_nres(it->cf) < 0)
+    return NULL;
+  if (LJMI_LIKELY(isluafunc(fn))) {
+    it->pc = cframe_pc(it->cf);
+  } else {
+    if (!isffunc(fn) || !frame_islua(it->f)) return NULL;
+    it->pc = frame_pc(it->f);
+    it->f = frame_prevl(it->f);
+    fn = frame_func(it->f);
+  }
+  return funcproto(fn);
+}
+
 /* Is it the VM itself that allocates, rather than the program? */
-static int ljmi_vm_internal(const ljm_vm *vm)
+static inline int ljmi_vm_internal(const ljm_vm *vm)
 {
   switch (~vm->g->vmstate) {
   case LJ_VMST_INTERP: case LJ_VMST_C: case LJ_VMST_RECORD:
@@ -6318,25 +6381,72 @@ static int ljmi_vm4_resumer(ljmi_frames *it)
 }
 
 /* The frame as a level, its stack not known yet. */
-static void ljmi_vm4_level(ljmi_level *v, const ljmi_frames *it)
+static inline void ljmi_vm4_level(ljmi_level *v, const ljmi_frames *it)
 {
   GCfunc *fn = ljmi_frames_func(it);
   v->L = it->L;
   v->f = it->f;
-  v->link = frame_ftsz(it->f);
   v->fn = fn;
-  if (!fn)
-    v->key = 0;
-  else if (isluafunc(fn))
+  v->key = 0;
+  if (fn && isluafunc(fn))
     v->key = (uintptr_t)it->pc;
-  else
-    v->key = isffunc(fn) ? 0 : (uintptr_t)fn->c.f;
+  else if (fn && !isffunc(fn))
+    v->key = (uintptr_t)fn->c.f;
 }
 
-static int ljmi_vm4_samelevel(const ljmi_level *a, const ljmi_level *b)
+/* Goes down by a frame, or to whoever resumed the coroutine. 0: neither. */
+static inline int ljmi_vm4_down(ljmi_frames *it, ljmi_level *v)
 {
-  return a->f == b->f && a->link == b->link && a->fn == b->fn &&
-         a->key == b->key && a->L == b->L;
+  v->link = frame_ftsz(it->f);
+  ljmi_frames_next(it);
+  if (it->f > it->bot) {
+    ljmi_vm4_level(v, it);
+    return 1;
+  }
+  if (!ljmi_vm4_resumer(it)) return 0;
+  v->L = it->L;
+  v->f = it->f;
+  v->fn = NULL;
+  v->key = 1;
+  return 1;
+}
+
+static inline int ljmi_vm4_samelevel(const ljmi_level *a, const ljmi_level *b)
+{
+  return a->f == b->f && a->key == b->key && a->L == b->L;
+}
+
+/* Goes down from a frame that C code called. 0: not to level v. */
+static int ljmi_vm4_verifyc(ljmi_frames *it, const ljmi_level *v)
+{
+  ljmi_level now;
+  if (frame_isc(it->f) && frame_ftsz(it->f) == v->link && v->fn) {
+    it->cf = it->cf ? cframe_raw(cframe_prev(it->cf)) : NULL;
+    it->f = v->f;
+    ljmi_frames_cframe(it);
+    ljmi_vm4_level(&now, it);
+    return now.key == v->key;
+  }
+  return ljmi_vm4_down(it, &now) && ljmi_vm4_samelevel(v, &now);
+}
+
+/* `it` is at level i-1. Are all frames below as in the last walk, too? Where
+** Lua code called Lua code, the frame's link is the caller's PC. */
+static inline int ljmi_vm4_verify(ljm_vm *vm, ljmi_frames *it, uint32_t i)
+{
+  ljmi_level now;
+  while (--i > 0) {
+    const ljmi_level *v = &vm->levels[i - 1];
+    if (LJMI_LIKELY(frame_islua(it->f))) {
+      if (v->key != (uintptr_t)frame_pc(it->f)) return 0;
+      it->f = v->f;
+    } else if (!ljmi_vm4_verifyc(it, v)) {
+      return 0;
+    }
+  }
+  if (vm->level_root != 0) return 1;
+  if (it->L == mainthread(vm->g)) return frame_ftsz(it->f) == vm->level_end;
+  return !ljmi_vm4_down(it, &now);
 }
 
 /* The stack that ends with a level, on top of `stack`. */
@@ -6344,10 +6454,9 @@ static uint32_t ljmi_vm4_raise(ljm_vm *vm, const ljmi_level *v,
                                uint32_t stack)
 {
   ljmi_frames it;
-  if (!v->fn)
-    return v->key ? ljmi_vm4_push(vm, stack, ljmi_vm4_gap(vm, LJM_GAP_RESUMED))
-                  : stack;
   if (v->key == 0) return stack;
+  if (!v->fn)
+    return ljmi_vm4_push(vm, stack, ljmi_vm4_gap(vm, LJM_GAP_RESUMED));
   if (!isluafunc(v->fn)) {
     ljmi_vm_fresh(vm);
     return ljmi_vm4_push(vm, stack, ljmi_vm4_cframe(vm, v->key));
@@ -6358,77 +6467,92 @@ static uint32_t ljmi_vm4_raise(ljm_vm *vm, const ljmi_level *v,
                                                    funcproto(v->fn)));
 }
 
-/* Does a frame count for the depth? */
-static int ljmi_vm4_counts(const ljmi_level *v)
+/* May the walk, `depth` frames with keys so far, go on with levels 0..i-1,
+** within the depth or cut where it was before? */
+static int ljmi_vm4_joins(const ljm_vm *vm, uint32_t depth, uint32_t i)
 {
-  return v->key != 0;
+  depth += vm->levels[i - 1].depth;
+  return vm->level_root ? depth == vm->depth : depth <= vm->depth;
 }
 
-/* Collects the frames below `it` into vm->fresh. *same gets how many of them,
-** the lowest ones, are as in vm->levels; *root what they stand on. */
+/* Collects the frames below `it` into vm->fresh, down to one that is as in the
+** last walk with all below. *same gets how many these are; *root what the
+** lowest frame stands on. */
 static uint32_t ljmi_vm4_collect(ljm_vm *vm, ljmi_frames *it, uint32_t *same,
                                  uint32_t *root)
 {
-  uint32_t n = 0, depth = 1, i = vm->level_count, run = 0, top = 0;
-  *root = 0;
-  for (;;) {
+  uint32_t n = 0, depth = 1, i = vm->level_count;
+  *root = *same = 0;
+  while (n < vm->level_cap && depth < vm->depth) {
     ljmi_level *v = &vm->fresh[n];
-    ljmi_frames_next(it);
-    if (depth == vm->depth || n == vm->level_cap) {
-      if (it->f > it->bot) *root = vm->cut;
-      break;
+    if (!ljmi_vm4_down(it, v)) {
+      vm->level_end = v->link;
+      return n;
     }
-    if (it->f > it->bot) {
-      ljmi_vm4_level(v, it);
-    } else if (ljmi_vm4_resumer(it)) {
-      v->L = it->L;
-      v->f = it->f;
-      v->link = 0;
-      v->fn = NULL;
-      v->key = 1;
-    } else {
-      break;
-    }
-    depth += ljmi_vm4_counts(v);
     while (i > 0 && vm->levels[i - 1].f > v->f &&
            vm->levels[i - 1].L == v->L) i--;
-    if (i > 0 && ljmi_vm4_samelevel(&vm->levels[i - 1], v)) {
-      if (run == 0) top = i;
-      run++;
-      i--;
-    } else {
-      run = 0;
+    if (i > 0 && ljmi_vm4_samelevel(&vm->levels[i - 1], v) &&
+        ljmi_vm4_joins(vm, depth, i)) {
+      ljmi_frames at = *it;
+      if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, i))) {
+        *same = i;
+        *root = vm->level_root;
+        return n;
+      }
     }
+    depth += v->key != 0;
     n++;
   }
-  *same = i == 0 && run == top && *root == vm->level_root ? run : 0;
+  {
+    ljmi_level none;
+    if (ljmi_vm4_down(it, &none)) *root = vm->cut;
+  }
   return n;
 }
 
-/* The stack of the frames below `it`. */
-static uint32_t ljmi_vm4_below(ljm_vm *vm, ljmi_frames *it)
+/* When they are not all as in the last walk. */
+static LJMI_NOINLINE uint32_t ljmi_vm4_newbelow(ljm_vm *vm, ljmi_frames *it)
 {
-  uint32_t same, root, stack, i;
+  uint32_t same, root, stack, depth, i;
   uint32_t n = ljmi_vm4_collect(vm, it, &same, &root);
   stack = same ? vm->levels[same - 1].stack : root;
-  if (LJMI_LIKELY(same == n)) {
-    vm->level_count = n;
+  if (n == 0) {
+    vm->level_count = same;
+    vm->level_root = root;
     return stack;
   }
   if (vm->enc4.stacks.count >= vm->max_stacks) return vm->limited;
-  vm->level_count = n;
+  depth = same ? vm->levels[same - 1].depth : 0;
+  vm->level_count = same + n <= vm->level_cap ? same + n : 0;
   vm->level_root = root;
-  for (i = same; i < n; i++) {
-    ljmi_level *v = &vm->levels[i];
-    *v = vm->fresh[n - 1 - i];
+  for (i = same; n-- > 0; i++) {
+    ljmi_level *v = &vm->fresh[n];
     v->stack = stack = ljmi_vm4_raise(vm, v, stack);
+    v->depth = depth += v->key != 0;
+    if (i < vm->level_cap) vm->levels[i] = *v;
   }
   return stack;
 }
 
+/* The stack of the frames below `it`. */
+static inline uint32_t ljmi_vm4_below(ljm_vm *vm, ljmi_frames *it)
+{
+  uint32_t n = vm->level_count;
+  if (LJMI_LIKELY(it->f == vm->leaf_f && it->L == vm->leaf_L &&
+                  tvref(it->L->stack) == vm->leaf_stack && n > 0)) {
+    ljmi_frames at = *it;
+    if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, n + 1)))
+      return vm->levels[n - 1].stack;
+  }
+  vm->leaf_L = it->L;
+  vm->leaf_f = it->f;
+  vm->leaf_stack = tvref(it->L->stack);
+  return ljmi_vm4_newbelow(vm, it);
+}
+
 /* Format 4: sites. */
 
-static ljmi_siteslot *ljmi_vm4_siteslot(ljm_vm *vm, uintptr_t key,
+static inline ljmi_siteslot *ljmi_vm4_siteslot(ljm_vm *vm, uintptr_t key,
                                         uint32_t stack)
 {
   return &vm->sites[(key >> 2 ^ key >> 11 ^ stack * 0x9e37u) %
@@ -6441,18 +6565,17 @@ static uint32_t ljmi_vm4_setsite(ljm_vm *vm, ljmi_siteslot *c, uintptr_t key,
 {
   c->key = key;
   c->pt = pt;
-  c->stack = stack;
-  c->state = state;
+  c->from = (uint64_t)stack << 8 | state;
   c->site = ljm_encoder4_site(&vm->enc4, leaf, (ljm_state)state,
                               LJM_OBJECT_UNKNOWN);
   return c->site;
 }
 
-static int ljmi_vm4_known(const ljmi_siteslot *c, uintptr_t key, GCproto *pt,
+static inline int ljmi_vm4_known(const ljmi_siteslot *c, uintptr_t key, GCproto *pt,
                           uint32_t stack, uint32_t state)
 {
-  return c->key == key && c->pt == pt && c->stack == stack &&
-         c->state == state;
+  return c->key == key && c->pt == pt &&
+         c->from == ((uint64_t)stack << 8 | state);
 }
 
 /* A site of the VM itself. */
@@ -6471,16 +6594,31 @@ static uint32_t ljmi_vm4_internal(ljm_vm *vm)
   return vm->vm_site[state];
 }
 
-/* The site of a function's frame, which is not a fast function's. */
-static uint32_t ljmi_vm4_leafsite(ljm_vm *vm, ljmi_frames *it, GCfunc *fn,
-                                  uint32_t state)
+static LJMI_NOINLINE uint32_t ljmi_vm4_newsite(ljm_vm *vm, ljmi_siteslot *c,
+                                               uintptr_t key, GCproto *pt,
+                                               uint32_t below, uint32_t state,
+                                               lua_State *L)
 {
-  ljmi_frames at = *it;
+  ljmi_frames at;
+  uint32_t frame;
+  at.L = L;
+  at.pc = (const BCIns *)key;
+  frame = pt ? ljmi_vm4_pcframe(vm, &at, pt) : ljmi_vm4_cframe(vm, key);
+  if (!frame) frame = ljmi_vm4_gap(vm, LJM_GAP_UNKNOWN);
+  return ljmi_vm4_setsite(vm, c, key, pt, below, state,
+                          ljmi_vm4_push(vm, below, frame));
+}
+
+/* The site of a function's frame, which is not a fast function's. */
+static inline uint32_t ljmi_vm4_leafsite(ljm_vm *vm, ljmi_frames *it,
+                                         GCfunc *fn, uint32_t state)
+{
   ljmi_siteslot *c;
   uintptr_t key;
   GCproto *pt = NULL;
-  uint32_t below = 0, frame;
-  if (isluafunc(fn)) {
+  uint32_t below = 0;
+  lua_State *L = it->L;
+  if (LJMI_LIKELY(isluafunc(fn))) {
     pt = funcproto(fn);
     key = (uintptr_t)it->pc;
   } else {
@@ -6491,10 +6629,7 @@ static uint32_t ljmi_vm4_leafsite(ljm_vm *vm, ljmi_frames *it, GCfunc *fn,
   if (vm->depth > 1) below = ljmi_vm4_below(vm, it);
   c = ljmi_vm4_siteslot(vm, key, below);
   if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, state))) return c->site;
-  frame = pt ? ljmi_vm4_pcframe(vm, &at, pt) : ljmi_vm4_cframe(vm, key);
-  if (!frame) frame = ljmi_vm4_gap(vm, LJM_GAP_UNKNOWN);
-  return ljmi_vm4_setsite(vm, c, key, pt, below, state,
-                          ljmi_vm4_push(vm, below, frame));
+  return ljmi_vm4_newsite(vm, c, key, pt, below, state, L);
 }
 
 static uint32_t ljmi_vm4_walk(ljm_vm *vm, lua_State *L)
@@ -6560,31 +6695,44 @@ static uint32_t ljmi_vm4_traceframe(ljm_vm *vm, const GCtrace *T)
                                 ljm_encoder4_trace(&vm->enc4, T->traceno, f));
 }
 
-/* By the return address into the machine code. */
-static uint32_t ljmi_vm4_trace(ljm_vm *vm, lua_State *L, GCtrace *T)
+static LJMI_NOINLINE uint32_t ljmi_vm4_newtracesite(ljm_vm *vm,
+                                                    ljmi_siteslot *c,
+                                                    uintptr_t ra,
+                                                    uint32_t below,
+                                                    lua_State *L, GCtrace *T)
 {
-  ljmi_frames root, it;
-  ljmi_siteslot *c;
-  uintptr_t ra;
-  uint32_t below, node, leaf;
-  L = ljmi_vm_thread(vm, L);
-  if (!L) return vm->vm_site[LJM_STATE_JIT];
-  ra = ljmi_trace_ra(T, L);
-  if (!ra) ra = (uintptr_t)T;
-  ljmi_vm4_traceroot(&root, L, tvref(vm->g->jit_base));
-  it = root;
-  below = vm->depth > 1 ? ljmi_vm4_below(vm, &it) : 0;
-  c = ljmi_vm4_siteslot(vm, ra, below);
-  if (LJMI_LIKELY(ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT)))
-    return c->site;
-  node = ra == (uintptr_t)T ? 0 : ljmi_sites_node(T, ra);
-  if (node && !T->memprof->node[node].pt)
+  uint32_t node = ra == (uintptr_t)T ? 0 : ljmi_sites_node(T, ra), leaf;
+  if (node && !T->memprof->node[node].pt) {
+    ljmi_frames root;
+    ljmi_vm4_traceroot(&root, L, tvref(vm->g->jit_base));
     return ljmi_vm4_tailcalled(vm, &root, LJM_STATE_JIT);
+  }
   if (node)
     leaf = ljmi_vm4_chain(vm, T->memprof, node, below);
   else
     leaf = ljmi_vm4_push(vm, below, ljmi_vm4_traceframe(vm, T));
   return ljmi_vm4_setsite(vm, c, ra, NULL, below, LJM_STATE_JIT, leaf);
+}
+
+/* By the return address into the machine code. */
+static inline uint32_t ljmi_vm4_trace(ljm_vm *vm, lua_State *L, GCtrace *T)
+{
+  ljmi_siteslot *c;
+  uintptr_t ra;
+  uint32_t below = 0;
+  L = ljmi_vm_thread(vm, L);
+  if (!L) return vm->vm_site[LJM_STATE_JIT];
+  ra = ljmi_trace_ra(T, L);
+  if (LJMI_UNLIKELY(!ra)) ra = (uintptr_t)T;
+  if (vm->depth > 1) {
+    ljmi_frames root;
+    ljmi_vm4_traceroot(&root, L, tvref(vm->g->jit_base));
+    below = ljmi_vm4_below(vm, &root);
+  }
+  c = ljmi_vm4_siteslot(vm, ra, below);
+  if (LJMI_LIKELY(ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT)))
+    return c->site;
+  return ljmi_vm4_newtracesite(vm, c, ra, below, L, T);
 }
 
 /* An object whose creation was put off until the trace was left. */
@@ -6606,13 +6754,11 @@ static uint32_t ljmi_vm4_exit(ljm_vm *vm)
 
 #endif
 
-/* The site of an event, defined in the stream if it is new. */
-static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
+/* The site of an event in any case. */
+static LJMI_NOINLINE uint32_t ljmi_vm4_anysite(ljm_vm *vm, lua_State *L)
 {
 #if LJ_HASJIT
-  GCtrace *T;
-  if (vm->g->vmstate == ~LJ_VMST_GC) return vm->vm_site[LJM_STATE_GC];
-  T = ljmi_trace_now(vm->g);
+  GCtrace *T = ljmi_trace_now(vm->g);
   if (T) return ljmi_vm4_trace(vm, L, T);
   if (LJMI_UNLIKELY(vm->mp->exitnode != 0) &&
       vm->g->vmstate == ~LJ_VMST_EXIT)
@@ -6620,6 +6766,38 @@ static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
 #endif
   if (ljmi_vm_internal(vm)) return ljmi_vm4_internal(vm);
   return ljmi_vm4_walk(vm, L);
+}
+
+/* May the program itself run, rather than the VM or JIT code? */
+static inline int ljmi_vm_program(const ljm_vm *vm)
+{
+  uint32_t st = ~(uint32_t)vm->g->vmstate;
+  return (st == LJ_VMST_INTERP || st == LJ_VMST_C) &&
+#if LJ_HASJIT
+         !vm->mp->own &&
+#endif
+         !(vm->g->hookmask & HOOK_GC);
+}
+
+/* The site of an event, defined in the stream if it is new. */
+static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
+{
+  ljmi_frames it;
+  GCproto *pt;
+  if (LJMI_LIKELY(ljmi_vm_program(vm)) &&
+      (pt = ljmi_vm_quick(vm, L, &it)) != NULL) {
+    uintptr_t key = (uintptr_t)it.pc;
+    const ljmi_siteslot *c;
+    uint32_t below = 0;
+    if (vm->depth > 1) {
+      it.bot = tvref(L->stack) + LJ_FR2;
+      below = ljmi_vm4_below(vm, &it);
+    }
+    c = ljmi_vm4_siteslot(vm, key, below);
+    if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, LJM_STATE_INTERP)))
+      return c->site;
+  }
+  return ljmi_vm4_anysite(vm, L);
 }
 
 /* Format 4: events and marks. */
@@ -6668,34 +6846,81 @@ static LJMI_NOINLINE void ljmi_vm4_failed(ljm_vm *vm, uint32_t site, void *p,
     (void)ljm_encoder4_alloc_failed(&vm->enc4, site, nsz);
 }
 
-static inline void ljmi_vm4_event(ljm_vm *vm, uint32_t site, void *p,
-                                  size_t osz, void *q, size_t nsz)
+/* After an event: a mark if bytes went to the sink. */
+static inline void ljmi_vm4_after(ljm_vm *vm)
+{
+  if (LJMI_UNLIKELY(vm->written))
+    (void)ljmi_vm4_mark(vm, LJM_MARK_FLUSH, 0);
+}
+
+/* A free or, of a block moved, what became of it. */
+static LJMI_NOINLINE void ljmi_vm4_other(ljm_vm *vm, uint32_t site, void *p,
+                                         size_t osz, void *q, size_t nsz)
 {
   uint64_t old = (uint64_t)(uintptr_t)p, addr = (uint64_t)(uintptr_t)q;
   if (nsz == 0) {
     if (p) (void)ljmi_encoder4_free(&vm->enc4, site, old, osz);
-  } else if (LJMI_UNLIKELY(!q)) {
+  } else if (!q) {
     ljmi_vm4_failed(vm, site, p, osz, nsz);
-  } else if (!p) {
-    (void)ljmi_encoder4_alloc(&vm->enc4, site, addr, nsz);
   } else {
     (void)ljmi_encoder4_moved(&vm->enc4, site, old, osz, addr, nsz);
   }
-  if (LJMI_UNLIKELY(vm->written))
-    (void)ljmi_vm4_mark(vm, LJM_MARK_FLUSH, 0);
+  ljmi_vm4_after(vm);
+}
+
+static inline void ljmi_vm4_event(ljm_vm *vm, uint32_t site, void *p,
+                                  size_t osz, void *q, size_t nsz)
+{
+  if (LJMI_LIKELY(!p && q)) {
+    (void)ljmi_encoder4_alloc(&vm->enc4, site, (uint64_t)(uintptr_t)q, nsz);
+    ljmi_vm4_after(vm);
+  } else {
+    ljmi_vm4_other(vm, site, p, osz, q, nsz);
+  }
+}
+
+/* Most frees are the GC's. */
+static LJMI_NOINLINE void *ljmi_vm4_gcfree(ljm_vm *vm, void *p, size_t osz)
+{
+  void *q = vm->allocf(vm->allocd, p, osz, 0);
+  (void)ljmi_encoder4_free(&vm->enc4, vm->vm_site[LJM_STATE_GC],
+                           (uint64_t)(uintptr_t)p, osz);
+  ljmi_vm4_after(vm);
+  return q;
+}
+
+static LJMI_NOINLINE void *ljmi_vm4_alloc(ljm_vm *vm, lua_State *L,
+                                          size_t size)
+{
+  uint32_t site = ljmi_vm4_site(vm, L);
+  void *q = vm->allocf(vm->allocd, NULL, 0, size);
+  if (LJMI_UNLIKELY(!q)) {
+    ljmi_vm4_failed(vm, site, NULL, 0, size);
+    return NULL;
+  }
+  (void)ljmi_encoder4_alloc(&vm->enc4, site, (uint64_t)(uintptr_t)q, size);
+  ljmi_vm4_after(vm);
+  return q;
+}
+
+static LJMI_NOINLINE void *ljmi_vm4_call(ljm_vm *vm, lua_State *L, void *p,
+                                         size_t osz, size_t nsz)
+{
+  uint32_t site = ljmi_vm4_anysite(vm, L);
+  void *q = vm->allocf(vm->allocd, p, osz, nsz);
+  ljmi_vm4_event(vm, site, p, osz, q, nsz);
+  return q;
 }
 
 static void *ljmi_vm4_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
   lua_State *L = vm->mp->L;
-  uint32_t site;
-  void *q;
   vm->mp->L = NULL;
-  site = ljmi_vm4_site(vm, L);
-  q = vm->allocf(vm->allocd, p, osz, nsz);
-  ljmi_vm4_event(vm, site, p, osz, q, nsz);
-  return q;
+  if (nsz == 0 && p && vm->g->vmstate == ~LJ_VMST_GC)
+    return ljmi_vm4_gcfree(vm, p, osz);
+  if (!p && nsz) return ljmi_vm4_alloc(vm, L, nsz);
+  return ljmi_vm4_call(vm, L, p, osz, nsz);
 }
 
 static void *ljmi_vm4_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
