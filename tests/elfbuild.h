@@ -467,6 +467,19 @@ static inline int ljt_in_order(const ljm_image *img, size_t i)
   return c <= 0;
 }
 
+/* Names of all symbols with blanks between them; until the next call. */
+static inline const char *ljt_image_names(const ljm_image *img)
+{
+  static char text[512];
+  ljm_symbol sym;
+  size_t i;
+  text[0] = 0;
+  for (i = 0; ljm_image_symbol(img, i, &sym) == LJM_OK; i++)
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+             i ? " " : "", sym.name);
+  return text;
+}
+
 /* Walks an open image: every symbol, their order, names, and what is found
 ** at and around each `step`th of them. Returns what is wrong, or NULL. */
 static inline const char *ljt_check_image(const ljm_image *img, size_t step)

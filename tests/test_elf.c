@@ -59,19 +59,6 @@ static void make(ljt_elf *b, int variant)
   ljt_elf_build(b);
 }
 
-/* Names of an image, or the status. */
-static const char *names_of(const ljm_image *img)
-{
-  static char text[512];
-  ljm_symbol sym;
-  size_t i;
-  text[0] = 0;
-  for (i = 0; ljm_image_symbol(img, i, &sym) == LJM_OK; i++)
-    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
-             i ? " " : "", sym.name);
-  return text;
-}
-
 /* Opens `size` bytes with exact blocks; what must hold of any file holds. */
 static ljm_status check_open(const unsigned char *data, size_t size,
                              const ljm_elf_limits *limits, ljm_image *img,
@@ -332,7 +319,8 @@ static void one_field(void)
       status = check_open(b.data, b.size, NULL, &img, &heap);
       if (!LJT_EQ(status, b.is64 ? r->want64 : r->want32))
         printf("  class %d, order %d\n", b.is64, b.big);
-      if (status == LJM_OK) LJT_STR(names_of(&img), r->names ? r->names : all);
+      if (status == LJM_OK)
+        LJT_STR(ljt_image_names(&img), r->names ? r->names : all);
       check_free(&img, &heap);
     }
   }
@@ -401,7 +389,7 @@ static void odd_tables(void)
       make(&b, variant);
       move_symtab(&b, strides[i]);
       LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
-      LJT_STR(names_of(&img), all);
+      LJT_STR(ljt_image_names(&img), all);
       ljm_image_free(&img);
     }
   }
@@ -417,12 +405,12 @@ static void section_numbers(void)
     ljt_set(&b, ljt_sym(&b, LJT_S_SYMTAB, ASM_ONE), &ljt_sym_shndx, 0xffff);
     ljt_store(b.data + b.off[LJT_S_SHNDX] + 4 * ASM_ONE, 4, b.big, T);
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
-    LJT_STR(names_of(&img), all);
+    LJT_STR(ljt_image_names(&img), all);
     ljm_image_free(&img);
     /* One that is there, and not for this table, says nothing. */
     ljt_set(&b, ljt_shdr(&b, LJT_S_SHNDX), &ljt_shdr_link, LJT_S_DYNSYM);
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
-    LJT_STR(names_of(&img),
+    LJT_STR(ljt_image_names(&img),
             "alpha beta beta_alias a_local asm_beta chosen last");
     ljm_image_free(&img);
   }
@@ -440,7 +428,7 @@ static void section_zero(void)
            ljt_shdr(&b, 1) - ljt_shdr(&b, 0));
     ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_type, 1);
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
-    LJT_STR(names_of(&img), dynamic);
+    LJT_STR(ljt_image_names(&img), dynamic);
     ljm_image_free(&img);
   }
 }
@@ -494,7 +482,7 @@ static void mapping_symbols(void)
     b.dynsym_count = 0;
     ljt_elf_build(&b);
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
-    LJT_STR(names_of(&img), m[i].kept ? m[i].name : "");
+    LJT_STR(ljt_image_names(&img), m[i].kept ? m[i].name : "");
     ljm_image_free(&img);
   }
   ljt.row = NULL;
@@ -646,7 +634,7 @@ static void short_reads(void)
   for (n = 1; n < 70; n++) {
     s.most = n;
     LJT_EQ(ljm_image_open(&img, &reader, NULL, NULL), LJM_OK);
-    LJT_STR(names_of(&img), all);
+    LJT_STR(ljt_image_names(&img), all);
     ljm_image_free(&img);
   }
   /* The end comes early, at each offset, though the size promises more. */
@@ -657,7 +645,7 @@ static void short_reads(void)
     s.answer = 0;
     status = ljm_image_open(&img, &reader, NULL, NULL);
     LJT_OK(status == LJM_E_TRUNCATED ||
-           (status == LJM_OK && strcmp(names_of(&img), all) == 0));
+           (status == LJM_OK && strcmp(ljt_image_names(&img), all) == 0));
     ljm_image_free(&img);
     s.answer = -EIO;
     status = ljm_image_open(&img, &reader, NULL, NULL);
@@ -900,7 +888,7 @@ static void paths(void)
   LJT_EQ(write(fd, b.data, b.size), b.size);
   close(fd);
   LJT_EQ(ljm_image_open_path(&img, name, NULL, NULL), LJM_OK);
-  LJT_STR(names_of(&img), all);
+  LJT_STR(ljt_image_names(&img), all);
   LJT_EQ(img.build_id.size, 20);
   LJT_EQ(img.build_id.data[0], 0xa0);
   ljm_image_free(&img);

@@ -183,18 +183,6 @@ static const row rows[] = {
    "chosen untyped last zero"}
 };
 
-static const char *names_of(const ljm_image *img)
-{
-  static char text[512];
-  ljm_symbol sym;
-  size_t i;
-  text[0] = 0;
-  for (i = 0; ljm_image_symbol(img, i, &sym) == LJM_OK; i++)
-    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
-             i ? " " : "", sym.name);
-  return text;
-}
-
 /* Adds the bias to the pointers of the dynamic section, as glibc does. */
 static void relocate(ljt_elf *b, uint64_t bias)
 {
@@ -256,7 +244,7 @@ static void one_field(void)
       if (variant & 4) relocate(&b, bias);
       if (!LJT_EQ(open_at(&b, bias, &img, &heap, &mem), r->want) ||
           (r->want == LJM_OK &&
-           !LJT_STR(names_of(&img), r->names ? r->names : all)))
+           !LJT_STR(ljt_image_names(&img), r->names ? r->names : all)))
         printf("  class %d, order %d, bias %llx, relocated %d\n", b.is64,
                b.big, (unsigned long long)bias, variant >> 2 & 1);
       if (r->want == LJM_OK) LJT_EQ(img.from, img.count ? 3 : 0);
@@ -286,13 +274,13 @@ static void wide_hash(void)
     ljt_set(&b, ljt_dyn(&b, LJT_D_GNU_HASH), &ljt_dyn_tag, GONE);
     ljt_set(&b, ljt_dyn(&b, LJT_D_VERSYM), &ljt_dyn_tag, GONE);
     LJT_EQ(open_at(&b, 0, &img, &heap, &mem), LJM_OK);
-    LJT_STR(names_of(&img), all);
+    LJT_STR(ljt_image_names(&img), all);
     close_at(&img, &heap);
     /* One symbol less, and it shows. */
     ljt_store(b.data + b.off[LJT_S_HASH] + m[i].word, m[i].word, b.big,
               COUNT);
     LJT_EQ(open_at(&b, 0, &img, &heap, &mem), LJM_OK);
-    LJT_STR(names_of(&img), "beta chosen untyped zero");
+    LJT_STR(ljt_image_names(&img), "beta chosen untyped zero");
     close_at(&img, &heap);
   }
 }
@@ -348,7 +336,7 @@ static void bucket_counts(void)
     ljt_elf_build(&b);
     ljt_set(&b, ljt_dyn(&b, LJT_D_HASH), &ljt_dyn_tag, GONE);
     LJT_EQ(open_at(&b, 0, &img, &heap, &mem), LJM_OK);
-    LJT_STR(names_of(&img), all);
+    LJT_STR(ljt_image_names(&img), all);
     close_at(&img, &heap);
   }
 }
