@@ -38,6 +38,32 @@ if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static")
   ljm_test(test_resolver_libs LIBS ${CMAKE_DL_LIBS} ARGS "--libs=${ljt_libs}")
   add_dependencies(test_resolver_libs ljt_alpha ljt_beta ljt_noid ljt_onid
                    ljt_odd ljt_sysv ljt_gnu ljt_both)
+  # Threads, also under the thread sanitizer if this build has no other one.
+  find_package(Threads REQUIRED)
+  ljm_test(test_resolver_threads LIBS Threads::Threads ${CMAKE_DL_LIBS}
+           ARGS "--libs=${ljt_libs}")
+  include(CheckCSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
+  check_c_source_compiles("int main(void) { return 0; }" LJM_HAS_TSAN)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT LJM_HAS_TSAN)
+    message(WARNING "no thread sanitizer: test_resolver_tsan is left out")
+  elseif(NOT CMAKE_BUILD_TYPE STREQUAL "None" AND NOT CMAKE_CROSSCOMPILING)
+    add_executable(test_resolver_tsan test_resolver_threads.c)
+    target_link_libraries(test_resolver_tsan PRIVATE ljmemprof
+                          -fsanitize=thread Threads::Threads ${CMAKE_DL_LIBS})
+    target_compile_options(test_resolver_tsan PRIVATE -fsanitize=thread)
+    add_test(NAME test_resolver_tsan
+             COMMAND test_resolver_tsan "--libs=${ljt_libs}")
+  endif()
+  # Run by hand.
+  add_executable(bench_resolver bench/bench_resolver.c)
+  target_link_libraries(bench_resolver PRIVATE ljmemprof ${CMAKE_DL_LIBS})
+  target_include_directories(bench_resolver PRIVATE
+                             "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_compile_options(bench_resolver PRIVATE ${LJM_WARNINGS})
+  target_compile_definitions(bench_resolver PRIVATE
+                             LJT_LIB="${ljt_libs}/libljt_alpha.so")
 endif()
 
 # Other opinions on the ELF files of this machine, and of other ones.
