@@ -5,6 +5,7 @@
 #include "ljparse.h"
 #include "ljtest.h"
 #include "ljtjson.h"
+#include "ljttree.h"
 
 typedef struct ljt_bytes {
   unsigned char data[65536];
@@ -119,15 +120,6 @@ static ljp_tree *ljt_tree(const ljp_options *options,
   LJT_EQ(ljp_profile_tree(p, how, &t), LJP_OK);
   ljp_profile_free(p);
   return t;
-}
-
-static uint64_t ljt_sum(const ljp_tree *t, ljp_metric m)
-{
-  uint64_t n = 0;
-  uint32_t i;
-  for (i = 0; i < ljp_tree_path_count(t); i++)
-    n += ljp_tree_path_at(t, i)->self[m];
-  return n;
 }
 
 /* The text as JSON without the quotes around it, to be found in the model. */

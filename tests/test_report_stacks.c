@@ -8,25 +8,7 @@
 #include "ljtgen4.h"
 #include "ljtjson.h"
 #include "ljtsink.h"
-
-typedef struct ljt_out {
-  char *data;
-  size_t size, cap;
-} ljt_out;
-
-static int ljt_out_write(void *user, const void *p, size_t n)
-{
-  ljt_out *o = (ljt_out *)user;
-  if (o->cap - o->size <= n) {
-    o->cap = (o->size + n + 1) * 2;
-    o->data = (char *)realloc(o->data, o->cap);
-    if (!o->data) abort();
-  }
-  memcpy(o->data + o->size, p, n);
-  o->size += n;
-  o->data[o->size] = 0;
-  return 0;
-}
+#include "ljttree.h"
 
 static uint64_t now; /* The encoder's clock. */
 
@@ -189,19 +171,10 @@ static ljp_tree *ljt_plant(const ljp_profile *p)
   return t;
 }
 
-static uint64_t ljt_sum(const ljp_tree *t, ljp_metric m)
-{
-  uint64_t n = 0;
-  uint32_t i;
-  for (i = 0; i < ljp_tree_path_count(t); i++)
-    n += ljp_tree_path_at(t, i)->self[m];
-  return n;
-}
-
 static void stacks_and_names(void)
 {
   ljt_sink s;
-  ljt_out out;
+  ljt_text out;
   ljp_profile *p;
   ljp_tree *t;
   size_t i;
@@ -210,7 +183,7 @@ static void stacks_and_names(void)
   p = ljt_read(&s, NULL);
   LJT_EQ(ljp_profile_error(p)->status, LJP_OK);
   t = ljt_plant(p);
-  LJT_EQ(ljp_tree_folded(t, LJP_ALLOC_SIZE, ljt_out_write, &out), LJP_OK);
+  LJT_EQ(ljp_tree_folded(t, LJP_ALLOC_SIZE, ljt_text_write, &out), LJP_OK);
   for (i = 0; i < SITES; i++) {
     ljt.row = expected[i];
     LJT_OK(strstr(out.data, expected[i]) != NULL);
@@ -241,13 +214,13 @@ static void text_names_leaves(void)
     "=host only:5: 1 events\t+1100B\t-0B\n"
   };
   ljt_sink s;
-  ljt_out out;
+  ljt_text out;
   ljp_profile *p;
   size_t i;
   memset(&out, 0, sizeof(out));
   ljt_record(&s);
   p = ljt_read(&s, NULL);
-  LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_out_write, &out), LJP_OK);
+  LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_text_write, &out), LJP_OK);
   for (i = 0; i < SITES; i++) {
     ljt.row = rows[i];
     LJT_OK(strstr(out.data, rows[i]) != NULL);
@@ -261,7 +234,7 @@ static void text_names_leaves(void)
 static void words_and_timeline(void)
 {
   ljt_sink s;
-  ljt_out out;
+  ljt_text out;
   ljp_profile *p;
   ljp_tree *t;
   const char *line, *v;
@@ -270,7 +243,7 @@ static void words_and_timeline(void)
   ljt_record(&s);
   p = ljt_read(&s, NULL);
   t = ljt_plant(p);
-  LJT_EQ(ljp_tree_model(t, ljt_out_write, &out), LJP_OK);
+  LJT_EQ(ljp_tree_model(t, ljt_text_write, &out), LJP_OK);
   LJT_OK(ljt_json_valid(out.data));
   LJT_OK(strstr(out.data, "[\"tree\",\"test\"]") != NULL);
   LJT_OK(strstr(out.data, "[\"ended\",\"stopped\"]") != NULL);
@@ -405,7 +378,7 @@ static void one_damaged_block(void)
     uint32_t events = ljt_u32(s.data + at + 16), i, lost = 0;
     ljp_profile *p;
     ljp_tree *t;
-    ljt_out out;
+    ljt_text out;
     memset(&out, 0, sizeof(out));
     if (ljt_u32(s.data + at + 12) == 0) continue;
     s.data[at + 32] ^= 0xff;
@@ -421,7 +394,7 @@ static void one_damaged_block(void)
       lost += strcmp(name, "(name lost)") == 0;
     }
     LJT_EQ(lost, 0);
-    LJT_EQ(ljp_tree_model(t, ljt_out_write, &out), LJP_OK);
+    LJT_EQ(ljp_tree_model(t, ljt_text_write, &out), LJP_OK);
     LJT_OK(ljt_json_first(ljt_json_get(out.data, "warnings")) != NULL);
     LJT_OK(strstr(out.data, "damaged: ") != NULL);
     damaged++;
@@ -442,7 +415,7 @@ static void all_definitions_lost(void)
   size_t at;
   ljp_profile *p;
   ljp_tree *t;
-  ljt_out out;
+  ljt_text out;
   memset(&out, 0, sizeof(out));
   ljt_record(&s);
   for (at = 14; at < s.size; at += 32 + ljt_u32(s.data + at + 12))
@@ -451,10 +424,10 @@ static void all_definitions_lost(void)
   t = ljt_plant(p);
   LJT_EQ(ljt_sum(t, LJP_ALLOC_SIZE), 6600);
   LJT_EQ(ljp_tree_path_count(t), 2);
-  LJT_EQ(ljp_tree_folded(t, LJP_ALLOC_SIZE, ljt_out_write, &out), LJP_OK);
+  LJT_EQ(ljp_tree_folded(t, LJP_ALLOC_SIZE, ljt_text_write, &out), LJP_OK);
   LJT_STR(out.data, "(name lost) 6600\n");
   out.size = 0;
-  LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_out_write, &out), LJP_OK);
+  LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_text_write, &out), LJP_OK);
   LJT_OK(strstr(out.data, "name lost, bytes ") != NULL);
   LJT_OK(strstr(out.data, ": 11 events\t+6600B\t-0B") != NULL);
   free(out.data);
@@ -490,7 +463,7 @@ static void random_streams(void)
     ljp_profile *p;
     ljp_tree *t;
     uint64_t alloc, live;
-    ljt_out out;
+    ljt_text out;
     memset(&out, 0, sizeof(out));
     LJT_OK(ljt_gen4(&s, seed, seed % 2 ? 3000 : 60, 4096));
     if (seed % 4 == 3) s.data[s.size / 2] ^= 1;
@@ -501,17 +474,17 @@ static void random_streams(void)
       LJT_EQ(ljt_sum(t, LJP_INUSE_COUNT), live);
       compared++;
     }
-    LJT_EQ(ljp_tree_folded(t, LJP_INUSE_COUNT, ljt_out_write, &out), LJP_OK);
+    LJT_EQ(ljp_tree_folded(t, LJP_INUSE_COUNT, ljt_text_write, &out), LJP_OK);
     out.size = 0;
-    LJT_EQ(ljp_tree_pprof(t, ljt_out_write, &out), LJP_OK);
+    LJT_EQ(ljp_tree_pprof(t, ljt_text_write, &out), LJP_OK);
     out.size = 0;
-    LJT_EQ(ljp_tree_speedscope(t, ljt_out_write, &out), LJP_OK);
+    LJT_EQ(ljp_tree_speedscope(t, ljt_text_write, &out), LJP_OK);
     LJT_OK(ljt_json_valid(out.data));
     out.size = 0;
-    LJT_EQ(ljp_tree_model(t, ljt_out_write, &out), LJP_OK);
+    LJT_EQ(ljp_tree_model(t, ljt_text_write, &out), LJP_OK);
     LJT_OK(ljt_json_valid(out.data));
     out.size = 0;
-    LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_out_write, &out),
+    LJT_EQ(ljp_profile_report(p, LJP_TEXT, NULL, ljt_text_write, &out),
            LJP_OK);
     free(out.data);
     ljp_tree_free(t);
