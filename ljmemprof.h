@@ -6571,8 +6571,8 @@ static uint32_t ljmi_vm4_setsite(ljm_vm *vm, ljmi_siteslot *c, uintptr_t key,
   return c->site;
 }
 
-static inline int ljmi_vm4_known(const ljmi_siteslot *c, uintptr_t key, GCproto *pt,
-                          uint32_t stack, uint32_t state)
+static inline int ljmi_vm4_known(const ljmi_siteslot *c, uintptr_t key,
+                                 GCproto *pt, uint32_t stack, uint32_t state)
 {
   return c->key == key && c->pt == pt &&
          c->from == ((uint64_t)stack << 8 | state);
