@@ -348,7 +348,8 @@ static int ljc_option(ljc_args *a, const char *arg)
 /* Options that do not go together. */
 static int ljc_consistent(const ljc_args *a)
 {
-  if (a->old && (a->format == LJP_CLASSIC || a->format == LJC_SPEEDSCOPE))
+  if (a->old && (a->format == LJP_CLASSIC || a->format == LJP_JSON ||
+                 a->format == LJC_SPEEDSCOPE))
     return ljc_usage("--diff compares as text, html, folded or pprof", "");
   if (a->budget_count && a->format == LJP_CLASSIC)
     return ljc_usage("--budget needs another format than classic", "");

@@ -80,6 +80,7 @@ has out '"old_title":'
 exits 1 --diff "$work/none" "$s"
 exits 1 --diff "$s" --format=classic "$s"
 exits 1 --diff "$s" --format=speedscope "$s"
+exits 1 --diff "$s" --format=json "$s"
 
 exits 0 --budget=alloc:12000 "$s"
 exits 3 --budget=alloc:11999 "$s"
