@@ -5137,6 +5137,14 @@ static ljm_status ljmi_elf_take_phdrs(ljmi_elf *e, const ljmi_candidate *c)
   return LJM_OK;
 }
 
+/* glibc gives the program no name, musl's static start code this one. */
+#define LJMI_PROGRAM "/proc/self/exe"
+
+static int ljmi_candidate_is_program(const ljmi_candidate *c)
+{
+  return c->item.name_size == 0 || strcmp(c->name, LJMI_PROGRAM) == 0;
+}
+
 /* The path to show: the program's has to be asked for. */
 static ljm_status ljmi_module_set_path(ljm_resolver *r, const ljmi_elf *e,
                                        ljmi_module *m,
@@ -5144,9 +5152,9 @@ static ljm_status ljmi_module_set_path(ljm_resolver *r, const ljmi_elf *e,
 {
   const char *name = c->name;
   size_t size = c->item.name_size;
-  m->program = size == 0;
+  m->program = ljmi_candidate_is_program(c);
   if (m->program) {
-    ssize_t n = readlink("/proc/self/exe", (char *)e->buf, LJMI_PATH_MAX);
+    ssize_t n = readlink(LJMI_PROGRAM, (char *)e->buf, LJMI_PATH_MAX);
     name = (const char *)e->buf;
     size = n > 0 ? (size_t)n : 0;
   }
@@ -5214,7 +5222,7 @@ static int ljmi_candidate_is(const ljmi_candidate *c, const ljmi_module *m)
   return m->m.bias == c->item.bias && m->phdr_hash == c->phdr_hash &&
          m->code_hash == c->code_hash &&
          ljmi_build_id_equal(&m->m.build_id, &c->build_id) &&
-         (m->program ? c->item.name_size == 0
+         (m->program ? ljmi_candidate_is_program(c)
                      : m->path_size == c->item.name_size + 1 &&
                        memcmp(m->path, c->name, m->path_size) == 0);
 }
@@ -5390,7 +5398,7 @@ static ljm_status ljmi_module_from_file(ljm_resolver *r, ljmi_module *m,
   ljmi_elf e;
   int fd;
   reader.size = 0;
-  fd = ljmi_file_open(m->program ? "/proc/self/exe" : m->path, &reader.size);
+  fd = ljmi_file_open(m->program ? LJMI_PROGRAM : m->path, &reader.size);
   if (fd < 0) return LJM_E_IO;
   reader.read = ljmi_file_read;
   reader.user = &fd;
