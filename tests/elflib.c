@@ -54,6 +54,15 @@ int LJT_NAME(_ifunc)(int n)
   __attribute__((ifunc(LJT_STR1(LJT_TAG) "_choose")));
 #endif
 
+#ifdef LJT_HOOK
+/* The host is told from the constructor, while the loader is at work. */
+extern void ljt_constructed(void *address);
+static __attribute__((constructor)) void LJT_NAME(_construct)(void)
+{
+  ljt_constructed((void *)LJT_NAME(_open));
+}
+#endif
+
 LJT_EXPORT void *ljt_address(int which)
 {
   switch (which) {

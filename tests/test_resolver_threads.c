@@ -159,6 +159,60 @@ static void loading_meanwhile(void)
   }
 }
 
+/* -- in a constructor --------------------------------------------------- */
+
+static ljm_resolver *constructing; /* Of the thread that loads. */
+static int in_constructor, checked;
+static ljm_location constructed;
+
+void ljt_constructed(void *address);
+
+/* Called by libljt_slow's constructor. The thread that loads looks its own
+** library up; then the constructor waits until another thread has read the
+** loader's counters: if that waited for constructors, this would never end. */
+void ljt_constructed(void *address)
+{
+  ljm_resolver_lookup(constructing, (uintptr_t)address, &constructed);
+  __atomic_store_n(&in_constructor, 1, __ATOMIC_RELEASE);
+  while (!__atomic_load_n(&checked, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void *load_slowly(void *arg)
+{
+  char path[4096];
+  void *lib;
+  path_of(path, sizeof(path), "slow");
+  lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!lib) {
+    fprintf(stderr, "%s\n", dlerror());
+    __atomic_store_n(&in_constructor, 1, __ATOMIC_RELEASE);
+    return NULL;
+  }
+  dlclose(lib);
+  return arg;
+}
+
+static void while_constructing(void)
+{
+  ljm_resolver r, own;
+  ljm_location loc;
+  pthread_t loader;
+  void *loaded = NULL;
+  LJT_EQ(ljm_resolver_init(&own, NULL), LJM_OK);
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  constructing = &own;
+  LJT_EQ(pthread_create(&loader, NULL, load_slowly, &r), 0);
+  while (!__atomic_load_n(&in_constructor, __ATOMIC_ACQUIRE)) sched_yield();
+  LJT_EQ(ljm_resolver_check(&r), 1);
+  LJT_EQ(ljm_resolver_lookup(&r, (uintptr_t)qsort, &loc), LJM_OK);
+  __atomic_store_n(&checked, 1, __ATOMIC_RELEASE);
+  pthread_join(loader, &loaded);
+  LJT_OK(loaded != NULL);
+  LJT_STR(constructed.symbol.name, "slow_open");
+  ljm_resolver_free(&r);
+  ljm_resolver_free(&own);
+}
+
 int main(int argc, char **argv)
 {
   int i;
@@ -168,5 +222,6 @@ int main(int argc, char **argv)
   if (!libs) return 2;
   alarm(240); /* The watchdog: a deadlock ends as SIGALRM. */
   LJT_CASE(loading_meanwhile);
+  LJT_CASE(while_constructing);
   return ljt_end();
 }
