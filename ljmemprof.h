@@ -5620,6 +5620,7 @@ typedef struct ljmi_frames {
   cTValue *f;       /* Frame slot; at or below bot: no frame left. */
   cTValue *bot;
   void *cf;         /* C frame which Lua code at or below f runs in. */
+  void *left;       /* C frame left last. */
   const BCIns *pc;  /* Bytecode after the one that runs, or NULL. */
 } ljmi_frames;
 
@@ -5639,6 +5640,7 @@ static inline void ljmi_frames_first(ljmi_frames *it, lua_State *L)
   it->f = L->base - 1;
   it->bot = tvref(L->stack) + LJ_FR2;
   it->cf = cframe_raw(L->cframe);
+  it->left = NULL;
   ljmi_frames_cframe(it);
 }
 
@@ -5665,6 +5667,7 @@ static inline void ljmi_frames_next(ljmi_frames *it)
     it->pc = frame_contpc(it->f);
     it->f = frame_prevd(it->f);
   } else if (frame_isc(it->f) || frame_iscont(it->f)) {
+    it->left = it->cf;
     if (it->cf) it->cf = cframe_raw(cframe_prev(it->cf));
     it->f = frame_prevd(it->f);
     ljmi_frames_cframe(it);
@@ -6029,6 +6032,7 @@ static inline GCproto *ljmi_vm_quick(const ljm_vm *vm, lua_State *L,
   it->L = L;
   it->f = L->base - 1;
   it->cf = cframe_raw(L->cframe);
+  it->left = NULL;
   fn = frame_func(it->f);
   if (fn->c.gct != ~LJ_TFUNC || !it->cf || cframe_nres(it->cf) < 0)
     return NULL;
@@ -6367,10 +6371,10 @@ static inline uint32_t ljmi_vm4_push(ljm_vm *vm, uint32_t stack,
 static int ljmi_vm4_resumer(ljmi_frames *it)
 {
 #if LJ_TARGET_X86ORX64 || LJ_TARGET_ARM64
-  const char *cf = (const char *)it->cf;
+  const char *cf = (const char *)it->left;
   uintptr_t ra;
   lua_State *L;
-  if (!cf || cframe_prev(cf)) return 0;
+  if (!cf || it->cf) return 0;
   memcpy(&ra, cf + CFRAME_SIZE - sizeof(ra), sizeof(ra));
   if (ra - (uintptr_t)lj_ff_coroutine_resume >=
       (uintptr_t)lj_ff_coroutine_yield - (uintptr_t)lj_ff_coroutine_resume)
@@ -6381,6 +6385,7 @@ static int ljmi_vm4_resumer(ljmi_frames *it)
   it->f = L->base - 1;
   it->bot = tvref(L->stack) + LJ_FR2;
   it->pc = NULL;
+  it->left = NULL;
   return 1;
 #else
   UNUSED(it);
@@ -6429,6 +6434,7 @@ static int ljmi_vm4_verifyc(ljmi_frames *it, const ljmi_level *v)
 {
   ljmi_level now;
   if (frame_isc(it->f) && frame_ftsz(it->f) == v->link && v->fn) {
+    it->left = it->cf;
     it->cf = it->cf ? cframe_raw(cframe_prev(it->cf)) : NULL;
     it->f = v->f;
     ljmi_frames_cframe(it);

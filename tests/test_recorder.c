@@ -1,0 +1,646 @@
+/*
+** test_recorder - starting, stopping, failing: what a host may do to a
+** recorder, and what it may do to a host.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <luajit.h>
+#include <lualib.h>
+
+#include "ljmemprof.h"
+#include "ljtest.h"
+#include "ljtsink.h"
+#include "ljtstream.h"
+
+static const char *const WORK =
+  "local keep = {}\n"
+  "for i = 1, 300 do\n"
+  "  keep[i % 20 + 1] = { i, tostring(i) .. 'x' }\n"
+  "  if i % 50 == 0 then\n"
+  "    local co = coroutine.wrap(function() coroutine.yield({ i }) end)\n"
+  "    co()\n"
+  "    pcall(error, { i })\n"
+  "    loadstring('return { ' .. i .. ' }')()\n"
+  "  end\n"
+  "end\n"
+  "collectgarbage()\n";
+
+static lua_State *new_state(void)
+{
+  lua_State *L = luaL_newstate();
+  if (!L) abort();
+  luaL_openlibs(L);
+  return L;
+}
+
+static void run(lua_State *L, const char *code)
+{
+  if (!LJT_EQ(luaL_dostring(L, code), 0)) {
+    printf("  %s\n", lua_tostring(L, -1));
+    lua_pop(L, 1);
+  }
+}
+
+/* The events of a stream: how many lines begin with an event's name. A
+** stream cut short may be given. */
+static uint64_t count_events(const ljt_sink *s, int *status)
+{
+  static const char *const names[] = {"alloc ", "free ", "realloc "};
+  ljt_blocks *blocks = (ljt_blocks *)malloc(sizeof(ljt_blocks));
+  ljt_bytes text = {NULL, 0, 0};
+  const char *p, *end;
+  uint64_t n = 0;
+  size_t off, i;
+  *status = ljt_dump(s->data, s->size, 0, &text, blocks, &off);
+  free(blocks);
+  p = (const char *)text.data;
+  for (end = p + text.size; p < end; p = strchr(p, '\n') + 1)
+    for (i = 0; i < 3; i++)
+      if (strncmp(p, names[i], strlen(names[i])) == 0) n++;
+  ljt_bytes_free(&text);
+  return n;
+}
+
+static ljm_options format(uint32_t f)
+{
+  ljm_options o;
+  memset(&o, 0, sizeof(o));
+  o.format = f;
+  return o;
+}
+
+/* -- Start and stop ----------------------------------------------------- */
+
+static void case_twice(void)
+{
+  lua_State *L = new_state();
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    ljm_options o = format(f);
+    ljt_sink kept, other;
+    ljm_sink a = ljt_sink_make(&kept), b = ljt_sink_make(&other);
+    ljm_result res;
+    int status;
+    LJT_EQ(ljm_recorder_stop(L, &res), LJM_E_NOTRUNNING);
+    LJT_EQ(ljm_recorder_flush(L), LJM_E_NOTRUNNING);
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    LJT_EQ(ljm_recorder_running(L), 1);
+    LJT_EQ(ljm_recorder_start(L, &b, &o, NULL), LJM_E_RUNNING);
+    LJT_EQ(other.calls + other.closed, 0);
+    run(L, WORK);
+    LJT_EQ(ljm_recorder_stop(L, &res), LJM_OK);
+    LJT_EQ(res.reason, LJM_REASON_STOPPED);
+    LJT_EQ(ljm_recorder_stop(L, &res), LJM_E_NOTRUNNING);
+    LJT_OK(count_events(&kept, &status) > 300);
+    LJT_EQ(status, 0);
+    ljt_sink_free(&kept);
+  }
+  lua_close(L);
+}
+
+static void case_nothing(void)
+{
+  lua_State *L = new_state();
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    ljm_options o = format(f);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    int status;
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    LJT_EQ(count_events(&kept, &status), 0);
+    LJT_EQ(status, 0);
+    ljt_sink_free(&kept);
+  }
+  lua_close(L);
+}
+
+static void case_options(void)
+{
+  static const struct {
+    const char *name;
+    uint32_t format, depth;
+    uint64_t sample;
+    size_t buffer;
+  } rows[] = {
+    {"format 2", 2, 0, 0, 0},     {"format 5", 5, 0, 0, 0},
+    {"depth", 4, 5000, 0, 0},     {"depth in 3", 3, 2, 0, 0},
+    {"sample in 3", 3, 0, 1, 0},  {"buffer", 4, 0, 0, 10},
+    {"buffer in 3", 3, 0, 0, 10},
+  };
+  lua_State *L = new_state();
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    ljm_options o = format(rows[i].format);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    ljt.row = rows[i].name;
+    o.depth = rows[i].depth;
+    o.sample = rows[i].sample;
+    o.encoder.buffer_size = rows[i].buffer;
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_E_ARG);
+    LJT_EQ(ljm_recorder_running(L), 0);
+    LJT_EQ(kept.calls + kept.closed, 0);
+  }
+  ljt.row = NULL;
+  LJT_EQ(ljm_recorder_start(L, NULL, NULL, NULL), LJM_E_ARG);
+  LJT_EQ(ljm_recorder_start_file(L, NULL, NULL, NULL), LJM_E_ARG);
+  LJT_EQ(ljm_recorder_start_file(NULL, "x", NULL, NULL), LJM_E_ARG);
+  run(L, WORK);
+  lua_close(L);
+}
+
+static void case_doors(void)
+{
+  lua_State *L = new_state();
+  run(L,
+    "local m = misc.memprof\n"
+    "local function refused(errno, message, ok, msg, en)\n"
+    "  assert(ok == nil and en == errno, tostring(en))\n"
+    "  assert(msg:find(message, 1, true), msg)\n"
+    "end\n"
+    "refused(22, 'profiler is not running', m.stop())\n"
+    "refused(2, 'No such file or directory', m.start('/nonexistent/x'))\n"
+    "refused(21, 'Is a directory', m.start('/'))\n"
+    "refused(28, 'No space left on device', m.start('/dev/full'))\n"
+    "refused(22, 'profiler is not running', m.stop())\n"
+    "local name = os.tmpname()\n"
+    "local f = assert(io.open(name, 'w')) f:write('kept') f:close()\n"
+    "assert(not pcall(m.start))\n"
+    "assert(m.start(name) == true)\n"
+    "refused(22, 'profiler is running already', m.start('/nonexistent/x'))\n"
+    "refused(22, 'profiler is running already', m.start(name))\n"
+    "assert(m.stop() == true)\n"
+    "refused(22, 'profiler is not running', m.stop())\n"
+    "assert(assert(io.open(name)):read(3) == 'ljs')\n"
+    "local core = require('jit.memprof.core')\n"
+    "local ok, msg = pcall(core.start, name, { dpeth = 1 })\n"
+    "assert(not ok and msg:find('unknown option', 1, true), msg)\n"
+    "ok, msg = pcall(core.start, name, { depth = 'x' })\n"
+    "assert(not ok and msg:find('bad value', 1, true), msg)\n"
+    "refused(22, 'invalid argument', core.start(name, { format = 7 }))\n"
+    "assert(core.start(name, { depth = 4 }) == true and core.running())\n"
+    "assert(core.mark('here') and core.flush())\n"
+    "assert(core.stop() == true and not core.running())\n"
+    "os.remove(name)\n");
+  lua_close(L);
+}
+
+/* Start and stop from everywhere Lua code runs. */
+static void case_anywhere(void)
+{
+  lua_State *L = new_state();
+  run(L,
+    "local m = misc.memprof\n"
+    "local name = os.tmpname()\n"
+    "local function both() assert(m.start(name)) local t = { {} }\n"
+    "  assert(m.stop()) return t end\n"
+    "coroutine.wrap(function() coroutine.wrap(function() both() end)() end)()\n"
+    "coroutine.wrap(function() m.start(name) end)()\n"
+    "coroutine.wrap(function() assert(m.stop()) end)()\n"
+    "assert(pcall(both)) assert(xpcall(both, print))\n"
+    "setmetatable({}, { __add = both }).__add = nil\n"
+    "local _ = setmetatable({}, { __add = both }) + 1\n"
+    "local done = 0\n"
+    "local p = newproxy(true)\n"
+    "getmetatable(p).__gc = function() both() done = done + 1 end\n"
+    "p = nil collectgarbage() collectgarbage()\n"
+    "assert(done == 1)\n"
+    "debug.sethook(function() debug.sethook() both() end, 'l')\n"
+    "local x = 1\n"
+    "table.sort({ 3, 2, 1 }, function(a, b) both() return a < b end)\n"
+    "assert(m.start(name))\n"
+    "pcall(function() local t = {} error(t) end)\n"
+    "assert(m.stop())\n"
+    "os.remove(name)\n");
+  lua_close(L);
+}
+
+/* -- Sinks that fail ---------------------------------------------------- */
+
+typedef struct inside {
+  lua_State *L;
+  ljm_status start, stop, flush;
+} inside;
+
+static void call_inside(void *arg)
+{
+  inside *in = (inside *)arg;
+  ljm_sink sink;
+  memset(&sink, 0, sizeof(sink));
+  sink.write = ljt_sink_write;
+  in->start = ljm_recorder_start(in->L, &sink, NULL, NULL);
+  in->stop = ljm_recorder_stop(in->L, NULL);
+  in->flush = ljm_recorder_flush(in->L);
+  lua_newtable(in->L);
+  lua_pop(in->L, 1);
+}
+
+static void case_sink_fails(void)
+{
+  uint64_t at;
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    ljm_options o = format(f);
+    o.encoder.buffer_size = 4096;
+    o.encoder.flush_ns = UINT64_MAX;
+    for (at = 1; ; at++) {
+      lua_State *L = new_state();
+      ljt_sink kept;
+      ljm_sink a = ljt_sink_make(&kept);
+      ljm_result res;
+      ljm_error err;
+      ljm_status st;
+      int status, failed;
+      kept.fail_at = at;
+      kept.result = -ENOSPC;
+      st = ljm_recorder_start(L, &a, &o, &err);
+      if (st != LJM_OK) {
+        LJT_EQ(at, 1);
+        LJT_EQ(st, LJM_E_IO);
+        LJT_EQ(err.sys_errno, ENOSPC);
+        LJT_EQ(kept.closed, 0);
+        run(L, WORK);
+        lua_close(L);
+        continue;
+      }
+      run(L, WORK);
+      st = ljm_recorder_stop(L, &res);
+      failed = kept.calls >= at;
+      LJT_EQ(st, failed ? LJM_E_IO : LJM_OK);
+      LJT_EQ(res.error.sys_errno, failed ? ENOSPC : 0);
+      LJT_EQ(res.reason, failed ? LJM_REASON_SINK : LJM_REASON_STOPPED);
+      LJT_EQ(kept.closed, 1);
+      (void)count_events(&kept, &status);
+      LJT_EQ(status, failed ? LJT_CUT : LJT_CLEAN);
+      run(L, WORK);
+      lua_close(L);
+      ljt_sink_free(&kept);
+      if (!failed) break;
+    }
+    LJT_OK(at > 3);
+  }
+}
+
+static void case_sink_calls_back(void)
+{
+  lua_State *L = new_state();
+  ljm_options o = format(4);
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  inside in;
+  int status;
+  o.encoder.buffer_size = 4096;
+  LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+  in.L = L;
+  kept.inside = call_inside;
+  kept.arg = &in;
+  run(L, WORK);
+  kept.inside = NULL;
+  LJT_EQ(in.start, LJM_E_RUNNING);
+  LJT_EQ(in.stop, LJM_E_RUNNING);
+  LJT_EQ(in.flush, LJM_E_RUNNING);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  (void)count_events(&kept, &status);
+  LJT_EQ(status, 0);
+  ljt_sink_free(&kept);
+  lua_close(L);
+}
+
+/* -- The recorder's own memory ------------------------------------------ */
+
+static void case_memory_fails(void)
+{
+  uint64_t at;
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    for (at = 1; ; at += at < 40 ? 1 : ljt.stride < 7 ? 7 : ljt.stride) {
+      lua_State *L = new_state();
+      ljm_options o = format(f);
+      ljt_heap heap;
+      ljt_sink kept;
+      ljm_sink a = ljt_sink_make(&kept);
+      ljm_status st;
+      int status, whole;
+      memset(&heap, 0, sizeof(heap));
+      heap.fail_at = at;
+      o.encoder.alloc.alloc = ljt_heap_alloc;
+      o.encoder.alloc.realloc = ljt_heap_realloc;
+      o.encoder.alloc.free = ljt_heap_free;
+      o.encoder.alloc.user = &heap;
+      st = ljm_recorder_start(L, &a, &o, NULL);
+      if (st == LJM_OK) {
+        run(L, WORK);
+        (void)ljm_recorder_stop(L, NULL);
+        (void)count_events(&kept, &status);
+        LJT_EQ(status, 0);
+      } else {
+        LJT_EQ(st, LJM_E_NOMEM);
+        run(L, WORK);
+      }
+      whole = heap.calls < at;
+      LJT_EQ(heap.live_count, 0);
+      LJT_EQ(heap.bad_frees, 0);
+      ljt_sink_free(&kept);
+      lua_close(L);
+      if (whole) break;
+    }
+    LJT_OK(at > 5);
+  }
+}
+
+/* -- The VM ------------------------------------------------------------- */
+
+typedef struct vm_heap {
+  uint64_t calls, fail_at, live;
+} vm_heap;
+
+/* A state whose allocator serves the others: some builds take no address
+** above 2 GB. */
+static lua_State *server;
+
+static void *vm_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  vm_heap *h = (vm_heap *)ud;
+  void *inner, *q;
+  lua_Alloc f = lua_getallocf(server, &inner);
+  if (size == 0) {
+    if (p) h->live -= old_size;
+    return f(inner, p, old_size, 0);
+  }
+  if (++h->calls == h->fail_at) return NULL;
+  q = f(inner, p, old_size, size);
+  if (q) h->live += size - (p ? old_size : 0);
+  return q;
+}
+
+static int protected_work(lua_State *L)
+{
+  const char *code = (const char *)lua_touserdata(L, 1);
+  luaL_openlibs(L);
+  if (luaL_loadstring(L, code) != 0) lua_error(L);
+  lua_call(L, 0, 0);
+  return 0;
+}
+
+/* Runs WORK while the VM's allocation `at` fails; `o` NULL: not recorded.
+** What a plain LuaJIT leaks when it runs out of memory is told. */
+static uint64_t vm_fails_at(uint64_t at, const ljm_options *o, int *failed)
+{
+  vm_heap h;
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  lua_State *L;
+  int status;
+  memset(&h, 0, sizeof(h));
+  L = lua_newstate(vm_alloc, &h);
+  if (!L) abort();
+  if (o) LJT_EQ(ljm_recorder_start(L, &a, o, NULL), LJM_OK);
+  h.calls = 0;
+  h.fail_at = at;
+  (void)lua_cpcall(L, protected_work, (void *)(uintptr_t)WORK);
+  *failed = h.calls >= at;
+  if (o) {
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    (void)count_events(&kept, &status);
+    LJT_EQ(status, 0);
+    ljt_sink_free(&kept);
+  }
+  lua_close(L);
+  return h.live;
+}
+
+/* Each allocation of the VM fails in turn while it is recorded. */
+static void case_vm_memory_fails(void)
+{
+  uint64_t at, step = ljt.stride < 13 ? 13 : ljt.stride;
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    ljm_options o = format(f);
+    int failed = 1, plain;
+    for (at = 1; failed; at += step)
+      LJT_EQ(vm_fails_at(at, &o, &failed), vm_fails_at(at, NULL, &plain));
+    LJT_OK(at > 1000);
+  }
+}
+
+static void case_close(void)
+{
+  int i;
+  for (i = 0; i < 200; i++) {
+    vm_heap h;
+    ljm_options o = format(i % 2 ? 3 : 4);
+    ljt_heap own;
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    lua_State *L;
+    int status;
+    memset(&h, 0, sizeof(h));
+    memset(&own, 0, sizeof(own));
+    o.encoder.alloc.alloc = ljt_heap_alloc;
+    o.encoder.alloc.realloc = ljt_heap_realloc;
+    o.encoder.alloc.free = ljt_heap_free;
+    o.encoder.alloc.user = &own;
+    L = i % 3 ? lua_newstate(vm_alloc, &h) : luaL_newstate();
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    luaL_openlibs(L);
+    if (i < 20) run(L, WORK);
+    lua_close(L);
+    LJT_EQ(h.live, 0);
+    LJT_EQ(own.live_count, 0);
+    LJT_EQ(kept.closed, 1);
+    LJT_OK(count_events(&kept, &status) > 100);
+    LJT_EQ(status, 0);
+    ljt_sink_free(&kept);
+  }
+}
+
+/* -- The host's allocator ----------------------------------------------- */
+
+static void *through_calls;
+static lua_Alloc through_f;
+
+static void *through_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  through_calls = ud;
+  return through_f(ud, p, old_size, size);
+}
+
+static void case_allocator(void)
+{
+  vm_heap h;
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  ljm_result res;
+  lua_State *L;
+  lua_Alloc f, g;
+  void *ud, *ud2, *p;
+  memset(&h, 0, sizeof(h));
+  L = lua_newstate(vm_alloc, &h);
+  luaL_openlibs(L);
+  f = lua_getallocf(L, &ud);
+  LJT_OK(f == vm_alloc && ud == &h);
+  LJT_EQ(ljm_recorder_start(L, &a, NULL, NULL), LJM_OK);
+  f = lua_getallocf(L, &ud);
+  LJT_OK(f != vm_alloc && ud == &h);
+  g = lua_getallocf(L, &ud2);
+  LJT_OK(f == g && ud2 == ud);
+  lua_setallocf(L, f, ud); /* What it had: nothing changes. */
+  run(L, WORK);
+  p = f(ud, NULL, 0, 100);
+  LJT_EQ(ljm_recorder_stop(L, &res), LJM_OK);
+  LJT_EQ(res.reason, LJM_REASON_STOPPED);
+  p = f(ud, p, 100, 200); /* Passes through from now on. */
+  (void)f(ud, p, 200, 0);
+  f = lua_getallocf(L, &ud);
+  LJT_OK(f == vm_alloc && ud == &h);
+  ljt_sink_free(&kept);
+  /* The host wraps what it gets. */
+  a = ljt_sink_make(&kept);
+  LJT_EQ(ljm_recorder_start(L, &a, NULL, NULL), LJM_OK);
+  through_f = lua_getallocf(L, &ud);
+  lua_setallocf(L, through_alloc, ud);
+  run(L, WORK);
+  f = lua_getallocf(L, &ud);
+  LJT_OK(f == through_alloc && ud == &h);
+  LJT_EQ(ljm_recorder_stop(L, &res), LJM_OK);
+  LJT_EQ(res.reason, LJM_REASON_REPLACED);
+  run(L, WORK);
+  LJT_OK(through_calls == &h);
+  lua_close(L);
+  LJT_EQ(h.live, 0);
+  ljt_sink_free(&kept);
+}
+
+/* -- Processes and threads ---------------------------------------------- */
+
+static void case_fork(void)
+{
+  char path[] = "/tmp/ljm-test-XXXXXX";
+  struct stat before, after;
+  lua_State *L = new_state();
+  ljm_options o = format(4);
+  int fd = mkstemp(path), status = -1;
+  pid_t child;
+  if (fd < 0) abort();
+  close(fd);
+  o.encoder.flush_ns = UINT64_MAX;
+  LJT_EQ(ljm_recorder_start_file(L, path, &o, NULL), LJM_OK);
+  run(L, WORK);
+  LJT_EQ(ljm_recorder_flush(L), LJM_OK);
+  LJT_EQ(stat(path, &before), 0);
+  fflush(NULL);
+  child = fork();
+  if (child == 0) {
+    int ok = 1, i;
+    for (i = 0; i < 100; i++) ok &= luaL_dostring(L, WORK) == 0;
+    ok &= ljm_recorder_stop(L, NULL) == LJM_E_NOTRUNNING;
+    ok &= !ljm_recorder_running(L);
+    ok &= ljm_recorder_start_file(L, "/dev/null", &o, NULL) == LJM_OK;
+    ok &= luaL_dostring(L, WORK) == 0;
+    ok &= ljm_recorder_stop(L, NULL) == LJM_OK;
+    lua_close(L);
+    exit(ok ? 7 : 1);
+  }
+  LJT_EQ(waitpid(child, &status, 0), child);
+  LJT_OK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  LJT_EQ(stat(path, &after), 0);
+  LJT_EQ(after.st_size, before.st_size);
+  run(L, WORK);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  lua_close(L);
+  unlink(path);
+}
+
+static void *thread_main(void *arg)
+{
+  uint64_t *events = (uint64_t *)arg;
+  int i, status;
+  for (i = 0; i < 20; i++) {
+    lua_State *L = luaL_newstate();
+    ljm_options o = format(i % 2 ? 3 : 4);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    luaL_openlibs(L);
+    if (ljm_recorder_start(L, &a, &o, NULL) != LJM_OK) return NULL;
+    if (luaL_dostring(L, WORK) != 0) return NULL;
+    if (i % 3 && ljm_recorder_stop(L, NULL) != LJM_OK) return NULL;
+    lua_close(L);
+    *events += count_events(&kept, &status);
+    ljt_sink_free(&kept);
+    if (status != 0) return NULL;
+  }
+  return arg;
+}
+
+static void case_threads(void)
+{
+  pthread_t t[4];
+  uint64_t events[4] = {0, 0, 0, 0};
+  int i;
+  for (i = 0; i < 4; i++)
+    if (pthread_create(&t[i], NULL, thread_main, &events[i]) != 0) abort();
+  for (i = 0; i < 4; i++) {
+    void *res = NULL;
+    pthread_join(t[i], &res);
+    LJT_OK(res != NULL);
+    LJT_OK(events[i] > 6000);
+  }
+}
+
+static void *moved_main(void *arg)
+{
+  lua_State *L = (lua_State *)arg;
+  (void)!luaL_dostring(L, WORK);
+  return NULL;
+}
+
+/* A VM that goes to another thread and back. */
+static void case_moves(void)
+{
+  lua_State *L = new_state();
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  pthread_t t;
+  int status;
+  LJT_EQ(ljm_recorder_start(L, &a, NULL, NULL), LJM_OK);
+  if (pthread_create(&t, NULL, moved_main, L) != 0) abort();
+  pthread_join(t, NULL);
+  run(L, WORK);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_OK(count_events(&kept, &status) > 600);
+  LJT_EQ(status, 0);
+  ljt_sink_free(&kept);
+  lua_close(L);
+}
+
+int main(int argc, char **argv)
+{
+  ljt_begin(argc, argv);
+  server = luaL_newstate();
+  if (!server) abort();
+  LJT_CASE(case_twice);
+  LJT_CASE(case_nothing);
+  LJT_CASE(case_options);
+  LJT_CASE(case_doors);
+  LJT_CASE(case_anywhere);
+  LJT_CASE(case_sink_fails);
+  LJT_CASE(case_sink_calls_back);
+  LJT_CASE(case_memory_fails);
+  LJT_CASE(case_vm_memory_fails);
+  LJT_CASE(case_close);
+  LJT_CASE(case_allocator);
+  LJT_CASE(case_fork);
+  LJT_CASE(case_threads);
+  LJT_CASE(case_moves);
+  lua_close(server);
+  return ljt_end();
+}
