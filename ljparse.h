@@ -545,7 +545,8 @@ typedef enum ljp_format {
   LJP_TEXT = 0,            /* Needs LJP_MODEL_TRUE, as all others but: */
   LJP_CLASSIC = 1,         /* the peer's report; needs LJP_MODEL_CLASSIC. */
   LJP_JSON = 2             /* One object; its schema stands below. */
-} ljp_format;
+} ljp_format;                /* Names over 1 KiB (CLASSIC: 32 KiB) are cut, a
+                           ** hash stands for the rest. */
 
 /* What a line of a report is: a line of source, or all of a function, of a
 ** file or module, of a directory. */
@@ -754,10 +755,10 @@ LJP_API ljp_status ljp_tree_diff(ljp_tree *t, const ljp_tree *old);
 
 /* Puts the paths in order (callers first, each subtree in one piece) and
 ** folds what has less than `share` millionths of every number into one path
-** "(pruned)" under its caller; if more than path_max paths would stay, with a
-** larger share. No number is lost: sums by line, which the model has, are
-** those from before. May be called again. O(n) for each
-** doubling of the share. */
+** "(pruned)" under its caller; if more than path_max paths would stay, or
+** 4 million frames in them, with a larger share. No number is lost: sums by
+** line, which the model has, are those from before. May be called again. O(n)
+** for each doubling of the share. */
 LJP_API ljp_status ljp_tree_prune(ljp_tree *t, uint64_t share,
                                   size_t path_max);
 
@@ -5632,8 +5633,26 @@ static void ljpi_place_text(const ljp_symbols *s, const ljp_label *l,
   }
 }
 
+/* Bytes of a name that reports show. Lines are many and a name may have
+** megabytes: all of it in each would be the square of the input. */
+#define LJPI_SHOWN_MAX 1024u
+#define LJPI_SHOWN_CLASSIC 32768u
+
+/* Cuts the name, its hash in the place of the rest, so that two stay two. */
+static void ljpi_cut_text(const ljp_symbols *s, const ljp_label *l,
+                          size_t name_max, ljpi_text *t)
+{
+  char tail[40];
+  if (t->size[1] <= name_max) return;
+  t->size[1] = name_max;
+  memcpy(tail, t->tail, sizeof(tail));
+  tail[sizeof(tail) - 1] = 0;
+  snprintf(t->tail, sizeof(t->tail), "...#%08x%s",
+           (unsigned)s->strings.v[l->name].hash, tail);
+}
+
 static void ljpi_label_text(const ljp_symbols *s, const ljp_label *l,
-                            ljpi_text *t)
+                            size_t name_max, ljpi_text *t)
 {
   char hex[24];
   t->head[0] = t->tail[0] = 0;
@@ -5647,6 +5666,7 @@ static void ljpi_label_text(const ljp_symbols *s, const ljp_label *l,
     if (l->kind) strcat(t->head, " started at ");
   }
   if (l->kind || !l->trace_kind) ljpi_place_text(s, l, t);
+  ljpi_cut_text(s, l, name_max, t);
   t->part[0] = t->head;
   t->size[0] = strlen(t->head);
   t->part[2] = t->tail;
@@ -5694,6 +5714,7 @@ typedef struct ljpi_report {
   const ljp_aggregate *a;
   ljp_report_options o;
   ljpi_out out;
+  size_t name_max;                /* Bytes of a name that are shown. */
   size_t label_count;
   ljpi_strings shown;             /* Labels without sites, as bytes. */
   uint32_t *order, *rank, *tmp;   /* Those by text; place of each of the
@@ -5716,15 +5737,16 @@ static const ljp_label *ljpi_shown(const ljpi_report *r, uint32_t idx)
 
 static void ljpi_rank_text(const ljpi_report *r, uint32_t rank, ljpi_text *t)
 {
-  ljpi_label_text(r->a->symbols, ljpi_shown(r, r->order[rank]), t);
+  ljpi_label_text(r->a->symbols, ljpi_shown(r, r->order[rank]), r->name_max,
+                  t);
 }
 
 static int ljpi_cmp_label(const void *ctx, uint32_t x, uint32_t y)
 {
   const ljpi_report *r = (const ljpi_report *)ctx;
   ljpi_text tx, ty;
-  ljpi_label_text(r->a->symbols, ljpi_shown(r, x), &tx);
-  ljpi_label_text(r->a->symbols, ljpi_shown(r, y), &ty);
+  ljpi_label_text(r->a->symbols, ljpi_shown(r, x), r->name_max, &tx);
+  ljpi_label_text(r->a->symbols, ljpi_shown(r, y), r->name_max, &ty);
   return ljpi_text_cmp(&tx, &ty);
 }
 
@@ -6625,6 +6647,7 @@ static ljp_status ljpi_report_with(const ljp_aggregate *a, ljp_format format,
   if (options) r.o = *options;
   r.out.human = r.o.human_readable;
   r.out.escape = format != LJP_CLASSIC;
+  r.name_max = format == LJP_CLASSIC ? LJPI_SHOWN_CLASSIC : LJPI_SHOWN_MAX;
   st = ljpi_put_report(&r, format, e);
   ljpi_report_clear(&r);
   return st;
@@ -7290,6 +7313,32 @@ static size_t ljpi_tree_choose(const ljp_tree *t, uint64_t share,
   return kept;
 }
 
+#define LJPI_FRAMES_MAX 4000000u  /* Most frames of all paths written out. */
+
+/* Frames that the paths with numbers have in all, if written one by one. */
+static uint64_t ljpi_tree_frames(const ljp_tree *t, unsigned char *keep,
+                                 uint64_t *depth, uint32_t *above)
+{
+  unsigned c, columns = ljpi_tree_columns(t);
+  uint64_t frames = 0;
+  size_t i;
+  depth[0] = 0;
+  above[0] = 0;
+  for (i = 1; i < t->path_count; i++) {
+    uint32_t up = t->path[i].parent;
+    above[i] = keep[i] ? (uint32_t)i : above[up];
+    depth[i] = depth[up] + (keep[i] ? 1 : 0);
+    for (c = 0; c < columns && !ljpi_tree_value(t, i, c);) c++;
+    if (c == columns) continue;
+    if (!keep[i]) { /* One path for all that is folded there. */
+      if (keep[above[i]] & 2) continue;
+      keep[above[i]] |= 2;
+    }
+    frames += depth[i] + (keep[i] ? 0 : 1);
+  }
+  return frames;
+}
+
 typedef struct ljpi_order { /* Arrays of path_count elements. */
   uint32_t *first, *next; /* Kept children in order, 0: none. */
   uint32_t *where;        /* New number of a kept path. */
@@ -7450,7 +7499,8 @@ LJP_API ljp_status ljp_tree_prune(ljp_tree *t, uint64_t share,
     o.where = ids + 2 * n;
     o.above = ids + 3 * n;
     o.rest = keep + n;
-    while (ljpi_tree_choose(t, share, total, keep) > path_max &&
+    while ((ljpi_tree_choose(t, share, total, keep) > path_max ||
+            ljpi_tree_frames(t, keep, total, o.above) > LJPI_FRAMES_MAX) &&
            share < 500000)
       share = share ? share * 2 : 1;
     ljpi_tree_apply(t, keep, &o, rest, ljpi_tree_order(t, keep, &o));
@@ -8266,11 +8316,20 @@ LJP_API ljp_status ljp_tree_budget(ljp_tree *t, const ljp_budget *budget,
 
 /* - Call tree of a recording - */
 
+/* Frames of a path that are kept one by one; what is called from deeper down
+** stands together, so that no chain of callers makes reports large. */
+#define LJPI_DEPTH_MAX 1000u
+
+typedef struct ljpi_planted {
+  uint32_t path;          /* + 1; 0: not yet. */
+  uint32_t level;         /* LJPI_DEPTH_MAX + 1: below the cut. */
+} ljpi_planted;
+
 typedef struct ljpi_planter { /* A tree in the making. */
   ljp_tree *t;
   const ljp_profile *p;
   ljp_tree_options options;
-  uint32_t *path;         /* Of each stack defined, + 1. */
+  ljpi_planted *path;     /* Of each stack defined. */
   uint32_t *chain;        /* Stacks on the way to a root. */
   uint32_t *place;        /* Of each frame defined; 0: not yet. */
 } ljpi_planter;
@@ -8469,38 +8528,56 @@ static ljp_status ljpi_plant_frame_id(ljpi_planter *pl, uint64_t id,
   return LJP_OK;
 }
 
+/* The path of `place` called from `at`, which becomes it. */
+static ljp_status ljpi_plant_call(ljpi_planter *pl, uint32_t place,
+                                  ljpi_planted *at)
+{
+  uint32_t parent = at->path - 1, cut;
+  if (at->level > LJPI_DEPTH_MAX)
+    parent = ljp_tree_path_at(pl->t, parent)->parent;
+  else if (at->level++ == LJPI_DEPTH_MAX &&
+           (ljpi_plant_name(pl, LJP_PLACE_MISSING, ljpi_gap_text(1), &cut) !=
+              LJP_OK ||
+            ljp_tree_path(pl->t, parent, cut, &parent) != LJP_OK))
+    return pl->t->status;
+  if (ljp_tree_path(pl->t, parent, place, &parent) != LJP_OK)
+    return pl->t->status;
+  at->path = parent + 1;
+  return LJP_OK;
+}
+
 /* The path of a stack; what is known of it if definitions were lost. */
 static ljp_status ljpi_plant_stack(ljpi_planter *pl, uint64_t stack,
                                    uint32_t *path)
 {
   const ljp_symbols *s = &pl->p->symbols;
   const ljpi_stack *v = (const ljpi_stack *)s->defs[LJPI_DEF_STACK].v, *at;
-  uint32_t place, idx;
+  ljpi_planted top = {1, 0};
+  uint32_t place;
   size_t n = 0;
-  *path = 0;
   while (stack) {
     at = (const ljpi_stack *)ljpi_def_at(s, LJPI_DEF_STACK, stack);
     if (!at) {
       if (ljpi_plant_name(pl, LJP_PLACE_MISSING, "(name lost)", &place) !=
             LJP_OK ||
-          ljp_tree_path(pl->t, 0, place, path) != LJP_OK)
+          ljpi_plant_call(pl, place, &top) != LJP_OK)
         return pl->t->status;
       break;
     }
-    idx = (uint32_t)(at - v);
-    if (pl->path[idx]) {
-      *path = pl->path[idx] - 1;
+    if (pl->path[at - v].path) {
+      top = pl->path[at - v];
       break;
     }
-    pl->chain[n++] = idx;
+    pl->chain[n++] = (uint32_t)(at - v);
     stack = at->parent;
   }
   while (n-- > 0) {
     if (ljpi_plant_frame_id(pl, v[pl->chain[n]].frame, &place) != LJP_OK ||
-        ljp_tree_path(pl->t, *path, place, path) != LJP_OK)
+        ljpi_plant_call(pl, place, &top) != LJP_OK)
       return pl->t->status;
-    pl->path[pl->chain[n]] = *path + 1;
+    pl->path[pl->chain[n]] = top;
   }
+  *path = top.path - 1;
   return LJP_OK;
 }
 
@@ -8595,13 +8672,14 @@ static ljp_status ljpi_plant_all(ljpi_planter *pl)
   size_t stacks = defs[LJPI_DEF_STACK].count + 1;
   size_t frames = defs[LJPI_DEF_FRAME].count + 1;
   ljpi_mem *mem = &pl->t->mem;
-  pl->path = (uint32_t *)ljpi_tree_scratch(pl->t, stacks, 4);
+  pl->path = (ljpi_planted *)ljpi_tree_scratch(pl->t, stacks,
+                                               sizeof(*pl->path));
   pl->chain = (uint32_t *)ljpi_tree_scratch(pl->t, stacks, 4);
   pl->place = (uint32_t *)ljpi_tree_scratch(pl->t, frames, 4);
   if (pl->path && pl->chain && pl->place &&
       ljpi_plant_modules(pl) == LJP_OK)
     ljpi_plant_sites(pl);
-  ljpi_free_array(mem, pl->path, stacks, 4);
+  ljpi_free_array(mem, pl->path, stacks, sizeof(*pl->path));
   ljpi_free_array(mem, pl->chain, stacks, 4);
   ljpi_free_array(mem, pl->place, frames, 4);
   return pl->t->status;

@@ -1,11 +1,12 @@
 /*
 ** test_hostile.c - input made to be slow: addresses chosen so that the table
 ** of live blocks can neither grow, split nor shrink. Work is measured in calls
-** of the allocator, which each rebuilding makes.
+** of the allocator, which each rebuilding makes; streams whose report would be
+** the square of their size.
 */
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
-#include "ljtest.h"
+#include "ljtstream.h"
 
 /* The address whose hash is `h`: ljpi_mix turned back. */
 static uint64_t unmix(uint64_t h)
@@ -150,6 +151,107 @@ static void like_a_set(void)
   bench_end(&b);
 }
 
+/* -- Reports of bounded size -------------------------------------------- */
+
+static int add_size(void *user, const void *p, size_t size)
+{
+  (void)p;
+  *(uint64_t *)user += size;
+  return 0;
+}
+
+static ljp_profile *read_all(const ljt_bytes *b, ljp_model model)
+{
+  ljp_profile *p;
+  ljp_options o;
+  memset(&o, 0, sizeof(o));
+  o.model = model;
+  LJT_EQ(ljp_profile_new(&p, &o), LJP_OK);
+  LJT_OK(ljp_profile_feed(p, b->data, b->size) <= LJP_MORE);
+  (void)ljp_profile_finish(p);
+  return p;
+}
+
+/* A chain of 100,000 callers, each of which allocates. */
+static void deep_stacks(void)
+{
+  enum { DEEP = 100000 };
+  ljt_bytes b = {NULL, 0, 0}, defs = {NULL, 0, 0}, events = {NULL, 0, 0};
+  ljt_last4 last;
+  uint64_t i, size = 0;
+  ljp_profile *p;
+  ljp_tree *t;
+  memset(&last, 0, sizeof(last));
+  ljt_stream4(&b);
+  ljt_block(&b, 1, 0, 0, 0, 1, "", 0);
+  ljt_raw(&defs, "\1\1\6@a.lua\4\1\1\1\11\5\1\0\1\3", 19);
+  for (i = 0; i < DEEP; i++) ljt_raw(&defs, "\6\1\1\1", 4);
+  ljt_block(&b, 2, 0, 1, 0, 1, defs.data, defs.size);
+  defs.size = 0;
+  for (i = 1; i <= DEEP; i++) {
+    ljt_raw(&defs, "\7\1", 2);
+    ljt_u(&defs, i);
+    ljt_raw(&defs, "\1\10", 2);
+    ljt_event4(&events, &last, 0, i, 64 * i, 32, 0, 0);
+  }
+  ljt_block(&b, 2, 0, 2, 0, 1, defs.data, defs.size);
+  ljt_block(&b, 3, 0, 3, DEEP, 1, events.data, events.size);
+  p = read_all(&b, LJP_MODEL_TRUE);
+  LJT_EQ(ljp_profile_tree(p, NULL, &t), LJP_OK);
+  LJT_EQ(ljp_tree_prune(t, 0, SIZE_MAX), LJP_OK);
+  LJT_EQ(ljp_tree_folded(t, LJP_ALLOC_SIZE, add_size, &size), LJP_OK);
+  LJT_OK(size > 1000000 && size < 100000000);
+  size = 0;
+  LJT_EQ(ljp_tree_pprof(t, add_size, &size), LJP_OK);
+  LJT_OK(size < 100000000);
+  for (i = size = 0; i < ljp_tree_path_count(t); i++)
+    size += ljp_tree_path_at(t, (uint32_t)i)->self[LJP_ALLOC_SIZE];
+  LJT_EQ(size, 32 * DEEP); /* Nothing is lost. */
+  ljp_tree_free(t);
+  ljp_profile_free(p);
+  ljt_bytes_free(&b);
+  ljt_bytes_free(&defs);
+  ljt_bytes_free(&events);
+}
+
+/* Two chunk names of 200,000 bytes, alike but for the last, 2000 lines. */
+static void long_names(void)
+{
+  enum { LONG = 200000 };
+  ljt_bytes b = {NULL, 0, 0};
+  static char name[LONG];
+  uint64_t i, size;
+  int model;
+  memset(name, 'x', LONG);
+  ljt_raw(&b, "ljs\3\0\0\0", 7);
+  for (i = 0; i < 2; i++) {
+    name[LONG - 1] = (char)('a' + i);
+    ljt_b(&b, 0);
+    ljt_u(&b, 1 + i);
+    ljt_s(&b, name, LONG);
+    ljt_u(&b, 0);
+  }
+  ljt_raw(&b, "\x80ljm\3\0\0\0", 8);
+  for (i = 0; i < 2000; i++) {
+    ljt_b(&b, 2 << 2 | 1);
+    ljt_u(&b, 1 + i % 2);
+    ljt_u(&b, i / 2);
+    ljt_u(&b, 64 + 64 * i);
+    ljt_u(&b, 8);
+  }
+  ljt_b(&b, 0x80);
+  for (model = 0; model < 2; model++) {
+    ljp_profile *p = read_all(&b, (ljp_model)model);
+    size = 0;
+    LJT_EQ(ljp_profile_report(p, model ? LJP_CLASSIC : LJP_TEXT, NULL,
+                              add_size, &size), LJP_OK);
+    /* 4000 lines, both names told apart. */
+    LJT_OK(size > 4000 * 1024 && size < (model ? 140000000 : 5000000));
+    ljp_profile_free(p);
+  }
+  ljt_bytes_free(&b);
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
@@ -157,5 +259,7 @@ int main(int argc, char **argv)
   LJT_CASE(no_split);
   LJT_CASE(no_shrink);
   LJT_CASE(like_a_set);
+  LJT_CASE(deep_stacks);
+  LJT_CASE(long_names);
   return ljt_end();
 }
