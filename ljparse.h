@@ -545,8 +545,8 @@ typedef enum ljp_format {
   LJP_TEXT = 0,            /* Needs LJP_MODEL_TRUE, as all others but: */
   LJP_CLASSIC = 1,         /* the peer's report; needs LJP_MODEL_CLASSIC. */
   LJP_JSON = 2             /* One object; its schema stands below. */
-} ljp_format;                /* Names over 1 KiB (CLASSIC: 32 KiB) are cut, a
-                           ** hash stands for the rest. */
+} ljp_format;                /* Names that would fill more than 64 MiB are cut
+                           ** to what fits, 1 KiB at least, with a hash. */
 
 /* What a line of a report is: a line of source, or all of a function, of a
 ** file or module, of a directory. */
@@ -5633,10 +5633,20 @@ static void ljpi_place_text(const ljp_symbols *s, const ljp_label *l,
   }
 }
 
-/* Bytes of a name that reports show. Lines are many and a name may have
-** megabytes: all of it in each would be the square of the input. */
-#define LJPI_SHOWN_MAX 1024u
-#define LJPI_SHOWN_CLASSIC 32768u
+/* Lines are many and a name may have megabytes: all of it in each would be
+** the square of the input. So much of names a report holds, about; and so much
+** of each it shows in any case. */
+#define LJPI_NAMES_SIZE 67108864u
+#define LJPI_NAME_LEAST 1024u
+
+/* Bytes of a name that a report shows. */
+static size_t ljpi_name_max(const ljp_aggregate *a)
+{
+  size_t lines = 3 * a->place_count + a->pair_count + a->row_count +
+                 a->over_count;
+  size_t most = LJPI_NAMES_SIZE / (lines + 1);
+  return most > LJPI_NAME_LEAST ? most : LJPI_NAME_LEAST;
+}
 
 /* Cuts the name, its hash in the place of the rest, so that two stay two. */
 static void ljpi_cut_text(const ljp_symbols *s, const ljp_label *l,
@@ -6647,7 +6657,7 @@ static ljp_status ljpi_report_with(const ljp_aggregate *a, ljp_format format,
   if (options) r.o = *options;
   r.out.human = r.o.human_readable;
   r.out.escape = format != LJP_CLASSIC;
-  r.name_max = format == LJP_CLASSIC ? LJPI_SHOWN_CLASSIC : LJPI_SHOWN_MAX;
+  r.name_max = ljpi_name_max(a);
   st = ljpi_put_report(&r, format, e);
   ljpi_report_clear(&r);
   return st;
