@@ -19,8 +19,8 @@ int shown(int n) { return hidden(n); }
 __asm__(".text\n.globl plain\nplain: .space 8\n");
 END
 small=(-shared -fPIC -Os -nostdlib -fno-asynchronous-unwind-tables
-       -Wl,-z,noseparate-code -Wl,-z,max-page-size=64
-       -Wl,-z,common-page-size=64 -Wl,-z,norelro -Wl,--build-id=sha1)
+       "-Wl,-z,noseparate-code" "-Wl,-z,max-page-size=64"
+       "-Wl,-z,common-page-size=64" "-Wl,-z,norelro" "-Wl,--build-id=sha1")
 for machine in x86_64:both i686:gnu aarch64:gnu s390x:sysv; do
   name=${machine%:*}
   "$name-linux-gnu-gcc" "${small[@]}" "-Wl,--hash-style=${machine#*:}" \
