@@ -2514,10 +2514,12 @@ static ljp_status ljpi_feed_held(ljp_decoder *d, const unsigned char **p,
   size_t take = d->buf_size > LJPI_HOLD_STEP ? d->buf_size : LJPI_HOLD_STEP;
   size_t used;
   if (take > *size) take = *size;
-  if (take > d->max_hold || d->buf_size > d->max_hold - take) {
+  if (d->buf_size >= d->max_hold) {
     d->err.limit = LJP_LIMIT_HOLD;
     return ljpi_dec_fail(d, LJP_E_LIMIT, d->off, d->off);
   }
+  if (take > d->max_hold - d->buf_size)
+    take = (size_t)(d->max_hold - d->buf_size);
   if (ljpi_keep(d, *p, take) != LJP_OK) return d->err.status;
   *p += take;
   *size -= take;
