@@ -10,7 +10,9 @@ _ljparse()
   fi
   [ "${COMP_WORDS[COMP_CWORD]}" = = ] || [ "${COMP_WORDS[COMP_CWORD - 1]}" = = ] &&
     case $prev in
-      --format) word="text classic html pprof speedscope folded" ;;
+      --format) word="text classic html pprof speedscope folded json" ;;
+      --by) word="line function file dir" ;;
+      --sort) word="events bytes name" ;;
       --metric) word="inuse alloc peak temp inuse.count alloc.count peak.count
                       temp.count" ;;
       --trace-address) word="auto with without" ;;
@@ -19,7 +21,7 @@ _ljparse()
   if [ -n "${word+x}" ]; then
     mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
   elif [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "--leak-only --human-readable --format=
+    mapfile -t COMPREPLY < <(compgen -W "--leak-only --human-readable --format= --by= --sort= --limit=
       -o --metric= --diff --min-share= --show-source --budget= --from= --to=
       --temp-within= --lifetimes --trace-address= --help --version" -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
