@@ -302,7 +302,8 @@ typedef struct ljm_file {
 /* Opens `path` for writing and makes `*sink` write to it. "%p" in `path`
 ** stands for the process id, "%%" for "%". An existing file keeps its content
 ** until the first write has succeeded; one closed before that is left as it
-** was, and removed if it was not there. A host that closes the file behind
+** was, and removed if it was not there. On Linux a write that is refused sends
+** no SIGPIPE or SIGXFSZ. A host that closes the file behind
 ** its back gets no byte into what it opens next. `f` must stay in place until
 ** the sink is closed, which the encoder's finish and free do. `alloc` may be
 ** NULL.
@@ -1031,6 +1032,7 @@ typedef struct ljm_control {
 #else
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -1377,6 +1379,35 @@ static int ljmi_file_ours(const ljm_file *f)
          (uint64_t)st.st_ino == f->ino;
 }
 
+#if defined(__linux__) && defined(SIG_BLOCK)
+/* A write that is refused may send a signal that would end the host. */
+static ptrdiff_t ljmi_write_quietly(int fd, const void *data, size_t size)
+{
+  static const struct timespec none = {0, 0};
+  sigset_t both, old, before;
+  ptrdiff_t n;
+  int err, sig;
+  sigemptyset(&both);
+  sigaddset(&both, SIGPIPE);
+  sigaddset(&both, SIGXFSZ);
+  if (sigpending(&before) != 0 || sigprocmask(SIG_BLOCK, &both, &old) != 0)
+    return -1;
+  n = write(fd, data, size);
+  err = errno;
+  sig = n >= 0 ? 0 : err == EPIPE ? SIGPIPE : err == EFBIG ? SIGXFSZ : 0;
+  if (sig && !sigismember(&before, sig)) {
+    sigemptyset(&both);
+    sigaddset(&both, sig);
+    while (sigtimedwait(&both, NULL, &none) < 0 && errno == EINTR) continue;
+  }
+  sigprocmask(SIG_SETMASK, &old, NULL);
+  errno = err;
+  return n;
+}
+#else
+#define ljmi_write_quietly(fd, data, n) ljmi_sys_write(fd, data, n)
+#endif
+
 static ptrdiff_t ljmi_file_write(void *user, const void *data, size_t size)
 {
   ljm_file *f = (ljm_file *)user;
@@ -1384,7 +1415,7 @@ static ptrdiff_t ljmi_file_write(void *user, const void *data, size_t size)
   int err;
   if (!ljmi_file_ours(f)) return -(ptrdiff_t)EBADF;
   if (size > INT_MAX) size = INT_MAX;
-  n = (ptrdiff_t)ljmi_sys_write(f->fd, data, size);
+  n = (ptrdiff_t)ljmi_write_quietly(f->fd, data, size);
   if (n < 0) {
     err = errno;
 #ifndef _WIN32

@@ -417,7 +417,6 @@ static void file_refused(void)
   ljm_sink sink;
   in_dir(path, sizeof(path), "refused");
   put_file(path, "old");
-  signal(SIGXFSZ, SIG_IGN);
   getrlimit(RLIMIT_FSIZE, &old);
   none = old;
   none.rlim_cur = 0;
@@ -482,6 +481,8 @@ static void file_pipe(void)
   int fd, i;
   ptrdiff_t n = 1;
   static char block[65536];
+  static const struct timespec none = {0, 0};
+  sigset_t pipe_signal, pending;
   in_dir(path, sizeof(path), "fifo");
   LJT_EQ(mkfifo(path, 0600), 0);
   fd = open(path, O_RDONLY | O_NONBLOCK);
@@ -490,8 +491,20 @@ static void file_pipe(void)
   for (i = 0; i < 100 && n > 0; i++)
     n = sink.write(sink.user, block, sizeof(block));
   LJT_EQ(n, -EAGAIN);
-  LJT_EQ(sink.close(sink.user), 0);
+  /* Nobody reads any more: an error, not the end of the program; a SIGPIPE
+  ** that the program has pending already stays its own. */
   close(fd);
+  LJT_EQ(sink.write(sink.user, "x", 1), -EPIPE);
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  LJT_EQ(sigprocmask(SIG_BLOCK, &pipe_signal, NULL), 0);
+  LJT_EQ(raise(SIGPIPE), 0);
+  LJT_EQ(sink.write(sink.user, "x", 1), -EPIPE);
+  LJT_EQ(sigpending(&pending), 0);
+  LJT_OK(sigismember(&pending, SIGPIPE));
+  LJT_EQ(sigtimedwait(&pipe_signal, NULL, &none), SIGPIPE);
+  LJT_EQ(sigprocmask(SIG_UNBLOCK, &pipe_signal, NULL), 0);
+  LJT_EQ(sink.close(sink.user), 0);
 }
 
 static void file_memory(void)
