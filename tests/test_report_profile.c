@@ -310,6 +310,95 @@ static void timeline(void)
   ljp_tree_free(t);
 }
 
+/* Events as text: +N allocates block N of 100 bytes, -N frees it, =N moves
+** it to 100 + N. */
+static ljp_aggregate *ljt_events(const char *s, const ljp_options *o,
+                                 ljp_symbols **symbols)
+{
+  ljp_aggregate *a;
+  LJT_EQ(ljp_symbols_new(symbols, NULL), LJP_OK);
+  LJT_EQ(ljp_aggregate_new(&a, *symbols, o), LJP_OK);
+  for (; *s; s += 2) {
+    uint64_t addr = 0x1000u * (uint64_t)(s[1] - '0');
+    ljp_event ev;
+    memset(&ev, 0, sizeof(ev));
+    ev.source = LJP_SOURCE_INTERNAL;
+    ev.kind = *s == '+' ? LJP_EVENT_ALLOC
+              : *s == '-' ? LJP_EVENT_FREE : LJP_EVENT_REALLOC;
+    if (*s != '-') ev.size = 100;
+    if (*s != '+') ev.old_size = 100;
+    if (*s != '+') ev.old_addr = addr;
+    ev.addr = *s == '+' ? addr : *s == '=' ? addr + 0x100000 : 0;
+    LJT_EQ(ljp_aggregate_events(a, &ev, 1, NULL), LJP_OK);
+  }
+  return a;
+}
+
+static void temporary_blocks(void)
+{
+  static const struct {
+    const char *events;
+    unsigned within;
+    uint64_t temporary;
+  } rows[] = {
+    {"+1-1", 0, 1}, {"+1-1", 1, 1}, {"+1+2-1", 0, 0}, {"+1+2-1", 1, 0},
+    {"+1+2-1", 2, 1}, {"+1+2-2-1", 0, 1}, {"+1+2-2-1", 2, 2},
+    {"+1+2+3+4-1", 3, 0}, {"+1+2+3+4-1", 4, 1}, {"+1+2-2+2-2+2-2-1", 3, 3},
+    {"+1+2-2+2-2+2-2-1", 4, 4}, {"-1", 5, 0}, {"+1-1-1", 5, 1}
+  };
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljp_options o;
+    ljp_symbols *symbols;
+    ljp_aggregate *a;
+    ljp_totals sum;
+    ljt.row = rows[i].events;
+    memset(&o, 0, sizeof(o));
+    o.temp_within = rows[i].within;
+    a = ljt_events(rows[i].events, &o, &symbols);
+    ljp_aggregate_totals(a, &sum);
+    LJT_EQ(sum.temp_count, rows[i].temporary);
+    LJT_EQ(sum.temp_size, 100 * rows[i].temporary);
+    ljp_aggregate_free(a);
+    ljp_symbols_free(symbols);
+  }
+}
+
+static void lifetimes(void)
+{
+  static const struct {
+    const char *events;
+    uint64_t count, life;
+    unsigned class_;           /* Of the last one freed. */
+  } rows[] = {
+    {"+1", 0, 0, 0}, {"+1-1", 1, 0, 0}, {"+1+2-1", 1, 100, 7},
+    {"+1+2+3+4-1", 1, 300, 9}, {"+1+2+3-3-1", 2, 200, 8},
+    {"+1=1", 0, 0, 0}, {"-1", 0, 0, 0}
+  };
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljp_options o;
+    ljp_symbols *symbols;
+    ljp_aggregate *a;
+    ljp_site s;
+    uint64_t count = 0, size = 0;
+    ljt.row = rows[i].events;
+    memset(&o, 0, sizeof(o));
+    o.lifetimes = 1;
+    a = ljt_events(rows[i].events, &o, &symbols);
+    ljp_aggregate_site(a, 0, &s);
+    LJT_EQ(s.life_count, rows[i].count);
+    LJT_EQ(s.life_size, rows[i].life);
+    ljp_aggregate_lives(a, rows[i].class_, &count, &size);
+    LJT_EQ(count != 0, rows[i].count != 0);
+    LJT_EQ(size, count * 100);
+    ljp_aggregate_lives(a, 64, &count, NULL);
+    LJT_EQ(count, 0);
+    ljp_aggregate_free(a);
+    ljp_symbols_free(symbols);
+  }
+}
+
 static void every_allocation_fails(void)
 {
   uint64_t n = 1;
@@ -358,6 +447,8 @@ int main(int argc, char **argv)
   LJT_CASE(budgets);
   LJT_CASE(windows);
   LJT_CASE(timeline);
+  LJT_CASE(temporary_blocks);
+  LJT_CASE(lifetimes);
   LJT_CASE(every_allocation_fails);
   return ljt_end();
 }
