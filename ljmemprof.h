@@ -5798,6 +5798,21 @@ static inline uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
 /* Frame records looked at for one of JIT code. */
 #define LJMI_RECORDS 16
 
+/* The trace whose machine code returns to `ra`, or NULL. */
+static GCtrace *ljmi_trace_of(jit_State *J, uintptr_t ra)
+{
+  const MCode *mc = J->mcarea;
+  TraceNo t;
+  while (mc && ra - (uintptr_t)mc >= ((const MCLink *)mc)->size)
+    mc = ((const MCLink *)mc)->next;
+  if (!mc) return NULL;
+  for (t = 1; t < J->sizetrace; t++) {
+    GCtrace *T = traceref(J, t);
+    if (T && ljmi_trace_holds(T, ra)) return T;
+  }
+  return NULL;
+}
+
 /* Where machine code goes on after the call underway, or 0: the first return
 ** address within the JIT's memory. Needs frame records. */
 static uintptr_t ljmi_trace_find(global_State *g, GCtrace **res)
@@ -5809,13 +5824,10 @@ static uintptr_t ljmi_trace_find(global_State *g, GCtrace **res)
   const uintptr_t *top = (const uintptr_t *)cframe_raw(L->cframe);
   int n;
   for (n = 0; n < LJMI_RECORDS && fp && fp < top; n++) {
-    uintptr_t ra = fp[1];
-    TraceNo t;
     const uintptr_t *up = (const uintptr_t *)fp[0];
-    for (t = 1; ra && t < J->sizetrace; t++) {
-      GCtrace *T = traceref(J, t);
-      if (T && ljmi_trace_holds(T, ra)) { *res = T; return ra; }
-    }
+    uintptr_t ra = fp[1];
+    *res = ljmi_trace_of(J, ra);
+    if (*res) return ra;
     if (up <= fp) break;
     fp = up;
   }
