@@ -351,6 +351,8 @@ static int ljc_consistent(const ljc_args *a)
   if (a->old && (a->format == LJP_CLASSIC || a->format == LJP_JSON ||
                  a->format == LJC_SPEEDSCOPE))
     return ljc_usage("--diff compares as text, html, folded or pprof", "");
+  if (a->file_count > 1 && a->format > LJC_FOLDED)
+    return ljc_usage("html, pprof and speedscope take one FILE", "");
   if (a->budget_count && a->format == LJP_CLASSIC)
     return ljc_usage("--budget needs another format than classic", "");
 #ifdef LJC_POSIX

@@ -98,6 +98,8 @@ for bad in alloc alloc: alloc:x all:1 alloc:1x line.:1 alloc:9999999999999999999
 do exits 1 "--budget=$bad" "$s"; done
 for bad in x 101 1.2.3 ''; do exits 1 "--min-share=$bad" "$s"; done
 exits 1 --metric=none "$s"
+for format in html pprof speedscope; do exits 1 --format=$format "$s" "$s"; done
+exits 0 --format=folded "$s" "$s"
 exits 1 --from=5x "$s"
 exits 1 --from= "$s"
 exits 0 --from=nowhere --budget=alloc:0 "$s"
