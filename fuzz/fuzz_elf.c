@@ -2,6 +2,7 @@
 ** fuzz_elf - the input is an ELF file. Whole, through short reads, and under
 ** small limits it gives the same, or a clean refusal; what is found is what a
 ** linear search finds; memory stays within a small factor of the input.
+** longest: 16384
 */
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"

@@ -2,6 +2,7 @@
 ** fuzz_stream.c - a whole stream of any version through the decoder and the
 ** aggregate: whole, in pieces, byte by byte, cut, refused half-way, with
 ** little memory; then the reports.
+** longest: 2048
 */
 #define LJP_IMPLEMENTATION
 #include "mutate_stream.h"

@@ -50,6 +50,14 @@ libs()
     tr -s ' ' '\n' | sed 's/^./-l&/'
 }
 
+# longest TARGET: bytes an input may have ("** longest: 16384" there).
+longest()
+{
+  local n
+  n=$(sed -nE 's/^\*\* longest: *([0-9]+).*$/\1/p' "$fuzz/fuzz_$1.c")
+  echo "${n:-4096}"
+}
+
 # mutator TARGET: the mutate_*.h that it includes, if any.
 mutator()
 {

@@ -64,8 +64,8 @@ one_libfuzzer()
 {
   local name=$1 job=$2 exe=$3 spent=0 slice=0 base args dirs
   base=$state/job$job
-  args=(-print_final_stats=1 -timeout=20 -rss_limit_mb=2048 -max_len=16384
-        "-artifact_prefix=$found/")
+  args=(-print_final_stats=1 -timeout=20 -rss_limit_mb=2048
+        "-max_len=$(longest "$name")" "-artifact_prefix=$found/")
   [ -z "$(dict "$name")" ] || args+=("-dict=$(dict "$name")")
   mapfile -t dirs < <(folders "$name")
   if [ -n "$runs" ]; then
@@ -164,7 +164,7 @@ afl_part()
     limit=(-V $((most - spent > 5 ? most - spent : 5)))
     [ -z "$count" ] || limit=(-E "$count")
     timed "$base.$slice" afl-fuzz -i "$in" -o "$state/out" "$role" "$id" \
-      -m none -t 5000 -G 16384 "${limit[@]}" "${afl_args[@]}" "$@" -- "$exe" \
+      -m none -t 5000 -G "$(longest "$name")" "${limit[@]}" "${afl_args[@]}" "$@" -- "$exe" \
       || { tail -n 20 "$base.$slice.log" >&2; die "afl-fuzz failed"; }
     # Executions count from the start of the instance, over resumptions too.
     cp "$state/out/$id/fuzzer_stats" "$base.stats"
