@@ -2081,6 +2081,7 @@ LJM_API ljm_status ljm_encoder_finish(ljm_encoder *e)
 LJM_API void ljm_encoder_free(ljm_encoder *e)
 {
   if (!e || !e->b.buf || e->b.out.busy) return;
+  e->phase = 2; /* For what the sink's close may call. */
   (void)ljmi_output_close(&e->b.out);
   ljmi_free_array(&e->mem, e->b.buf, (size_t)(e->b.limit - e->b.buf), 1);
   e->b.buf = NULL;
@@ -3381,6 +3382,7 @@ static void ljmi_interned_free(ljm_memory *m, ljm_interned *t)
 LJM_API void ljm_encoder4_free(ljm_encoder4 *e)
 {
   if (!e || !e->base || e->b.out.busy) return;
+  e->ended = 1; /* For what the sink's close may call. */
   (void)ljmi_output_close(&e->b.out);
   ljmi_texts_free(&e->mem, &e->strings);
   ljmi_interned_free(&e->mem, &e->csyms);
