@@ -6109,6 +6109,17 @@ static inline int ljmi_vm_internal(const ljm_vm *vm)
 }
 
 #if LJ_HASJIT
+/* May the program itself run, rather than the VM or JIT code? */
+static inline int ljmi_vm_program(const ljm_vm *vm)
+{
+  uint32_t st = ~(uint32_t)vm->g->vmstate;
+  return (st == LJ_VMST_INTERP || st == LJ_VMST_C) &&
+#if LJ_HASJIT
+         !vm->mp->own &&
+#endif
+         !(vm->g->hookmask & HOOK_GC);
+}
+
 static GCproto *ljmi_trace_start(const GCtrace *T, BCLine *line)
 {
   GCproto *pt = &gcref(T->startpt)->pt;
@@ -6290,7 +6301,7 @@ static LJMI_NOINLINE const ljmi_place *ljmi_vm3_trace(ljm_vm *vm,
 #endif
 
 /* The location of an event, defined in the stream if it is new. */
-static inline const ljmi_place *ljmi_vm3_place(ljm_vm *vm, lua_State *L)
+static LJMI_NOINLINE const ljmi_place *ljmi_vm3_place(ljm_vm *vm, lua_State *L)
 {
 #if LJ_HASJIT
   GCtrace *T = ljmi_trace_now(vm->g);
@@ -6302,6 +6313,19 @@ static inline const ljmi_place *ljmi_vm3_place(ljm_vm *vm, lua_State *L)
 #endif
   if (ljmi_vm_internal(vm)) return &vm->internal;
   return ljmi_vm3_walk(vm, L);
+}
+
+/* The same with the common case at hand. */
+static inline const ljmi_place *ljmi_vm3_quick(ljm_vm *vm, lua_State *L)
+{
+  ljmi_frames it;
+  GCproto *pt;
+  if (LJMI_LIKELY(ljmi_vm_program(vm)) &&
+      (pt = ljmi_vm_quick(vm, L, &it)) != NULL) {
+    const ljmi_pcslot *c = &vm->pcs[((uintptr_t)it.pc >> 2) % LJMI_CACHE];
+    if (LJMI_LIKELY(c->pc == it.pc && c->pt == pt)) return &c->place;
+  }
+  return ljmi_vm3_place(vm, L);
 }
 
 static inline void ljmi_vm3_event(ljm_vm *vm, const ljmi_place *w, void *p,
@@ -6317,18 +6341,43 @@ static inline void ljmi_vm3_event(ljm_vm *vm, const ljmi_place *w, void *p,
   }
 }
 
+static LJMI_NOINLINE void *ljmi_vm3_gcfree(ljm_vm *vm, void *p, size_t osz)
+{
+  void *q = vm->allocf(vm->allocd, p, osz, 0);
+  (void)ljmi_encoder_event(&vm->enc, &vm->internal, LJM_FMT_FREE,
+                           (uint64_t)(uintptr_t)p, osz);
+  return q;
+}
+
+static LJMI_NOINLINE void *ljmi_vm3_alloc(ljm_vm *vm, lua_State *L,
+                                          size_t size)
+{
+  const ljmi_place *w = ljmi_vm3_quick(vm, L);
+  void *q = vm->allocf(vm->allocd, NULL, 0, size);
+  (void)ljmi_encoder_event(&vm->enc, w, LJM_FMT_ALLOC,
+                           (uint64_t)(uintptr_t)q, size);
+  return q;
+}
+
+static LJMI_NOINLINE void *ljmi_vm3_call(ljm_vm *vm, lua_State *L, void *p,
+                                         size_t osz, size_t nsz)
+{
+  const ljmi_place *w = ljmi_vm3_place(vm, L);
+  void *q = vm->allocf(vm->allocd, p, osz, nsz);
+  ljmi_vm3_event(vm, w, p, osz, q, nsz);
+  return q;
+}
+
 /* Stands in the place of the host's allocator. */
 static void *ljmi_vm3_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
   lua_State *L = vm->mp->L;
-  const ljmi_place *w;
-  void *q;
   vm->mp->L = NULL;
-  w = ljmi_vm3_place(vm, L);
-  q = vm->allocf(vm->allocd, p, osz, nsz);
-  ljmi_vm3_event(vm, w, p, osz, q, nsz);
-  return q;
+  if (nsz == 0 && p && vm->g->vmstate == ~LJ_VMST_GC)
+    return ljmi_vm3_gcfree(vm, p, osz);
+  if (!p && nsz) return ljmi_vm3_alloc(vm, L, nsz);
+  return ljmi_vm3_call(vm, L, p, osz, nsz);
 }
 
 /* The same for callers outside of the VM. */
@@ -6827,17 +6876,6 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_anysite(ljm_vm *vm, lua_State *L)
   return ljmi_vm4_walk(vm, L);
 }
 
-/* May the program itself run, rather than the VM or JIT code? */
-static inline int ljmi_vm_program(const ljm_vm *vm)
-{
-  uint32_t st = ~(uint32_t)vm->g->vmstate;
-  return (st == LJ_VMST_INTERP || st == LJ_VMST_C) &&
-#if LJ_HASJIT
-         !vm->mp->own &&
-#endif
-         !(vm->g->hookmask & HOOK_GC);
-}
-
 /* The site of an event, defined in the stream if it is new. */
 static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
 {
@@ -6847,13 +6885,26 @@ static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
       (pt = ljmi_vm_quick(vm, L, &it)) != NULL) {
     uintptr_t key = (uintptr_t)it.pc;
     const ljmi_siteslot *c;
-    uint32_t below = 0;
-    if (vm->depth > 1) {
-      it.bot = tvref(L->stack) + LJ_FR2;
-      below = ljmi_vm4_below(vm, &it);
-    }
+    uint32_t below;
+    it.bot = tvref(L->stack) + LJ_FR2;
+    below = ljmi_vm4_below(vm, &it);
     c = ljmi_vm4_siteslot(vm, key, below);
     if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, LJM_STATE_INTERP)))
+      return c->site;
+  }
+  return ljmi_vm4_anysite(vm, L);
+}
+
+/* The same where no callers are told. */
+static inline uint32_t ljmi_vm4_site1(ljm_vm *vm, lua_State *L)
+{
+  ljmi_frames it;
+  GCproto *pt;
+  if (LJMI_LIKELY(ljmi_vm_program(vm)) &&
+      (pt = ljmi_vm_quick(vm, L, &it)) != NULL) {
+    uintptr_t key = (uintptr_t)it.pc;
+    const ljmi_siteslot *c = ljmi_vm4_siteslot(vm, key, 0);
+    if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, 0, LJM_STATE_INTERP)))
       return c->site;
   }
   return ljmi_vm4_anysite(vm, L);
@@ -6948,10 +6999,8 @@ static LJMI_NOINLINE void *ljmi_vm4_gcfree(ljm_vm *vm, void *p, size_t osz)
   return q;
 }
 
-static LJMI_NOINLINE void *ljmi_vm4_alloc(ljm_vm *vm, lua_State *L,
-                                          size_t size)
+static inline void *ljmi_vm4_allocat(ljm_vm *vm, uint32_t site, size_t size)
 {
-  uint32_t site = ljmi_vm4_site(vm, L);
   void *q = vm->allocf(vm->allocd, NULL, 0, size);
   if (LJMI_UNLIKELY(!q)) {
     ljmi_vm4_failed(vm, site, NULL, 0, size);
@@ -6960,6 +7009,18 @@ static LJMI_NOINLINE void *ljmi_vm4_alloc(ljm_vm *vm, lua_State *L,
   (void)ljmi_encoder4_alloc(&vm->enc4, site, (uint64_t)(uintptr_t)q, size);
   ljmi_vm4_after(vm);
   return q;
+}
+
+static LJMI_NOINLINE void *ljmi_vm4_alloc(ljm_vm *vm, lua_State *L,
+                                          size_t size)
+{
+  return ljmi_vm4_allocat(vm, ljmi_vm4_site(vm, L), size);
+}
+
+static LJMI_NOINLINE void *ljmi_vm4_alloc1(ljm_vm *vm, lua_State *L,
+                                           size_t size)
+{
+  return ljmi_vm4_allocat(vm, ljmi_vm4_site1(vm, L), size);
 }
 
 static LJMI_NOINLINE void *ljmi_vm4_call(ljm_vm *vm, lua_State *L, void *p,
@@ -6982,10 +7043,22 @@ static void *ljmi_vm4_hook(void *ud, void *p, size_t osz, size_t nsz)
   return ljmi_vm4_call(vm, L, p, osz, nsz);
 }
 
+/* The same where no callers are told. */
+static void *ljmi_vm4_hook1(void *ud, void *p, size_t osz, size_t nsz)
+{
+  ljm_vm *vm = (ljm_vm *)ud;
+  lua_State *L = vm->mp->L;
+  vm->mp->L = NULL;
+  if (nsz == 0 && p && vm->g->vmstate == ~LJ_VMST_GC)
+    return ljmi_vm4_gcfree(vm, p, osz);
+  if (!p && nsz) return ljmi_vm4_alloc1(vm, L, nsz);
+  return ljmi_vm4_call(vm, L, p, osz, nsz);
+}
+
 static void *ljmi_vm4_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
                               size_t osz, size_t nsz)
 {
-  uint32_t site = ljmi_vm4_site(vm, NULL);
+  uint32_t site = ljmi_vm4_anysite(vm, NULL);
   void *q = f(ud, p, osz, nsz);
   ljmi_vm4_event(vm, site, p, osz, q, nsz);
   return q;
@@ -7075,7 +7148,7 @@ static inline void *ljmi_vms_call(ljm_vm *vm, lua_State *L, lua_Alloc f,
     ljmi_vms_next(vm);
   }
   if (LJMI_LIKELY(!was && !is)) return f(ud, p, osz, nsz);
-  site = ljmi_vm4_site(vm, L);
+  site = ljmi_vm4_anysite(vm, L);
   q = f(ud, p, osz, nsz);
   ljmi_vms_event(vm, site, was, is, p, osz, q, nsz);
   return q;
@@ -7579,7 +7652,7 @@ static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *o,
     vm->hook = ljmi_vms_hook;
     vm->foreign = ljmi_vms_foreign;
   } else {
-    vm->hook = ljmi_vm4_hook;
+    vm->hook = vm->depth > 1 ? ljmi_vm4_hook : ljmi_vm4_hook1;
     vm->foreign = ljmi_vm4_foreign;
   }
   vm->written = 0;
