@@ -433,6 +433,59 @@ static void section_zero(void)
   }
 }
 
+/* Notes: names and contents are filled up to 4 bytes, or to 8. Sizes and
+** kinds are the first words; the build-id that is found has `want` bytes. */
+static void notes(void)
+{
+  static const struct {
+    const char *name;
+    uint32_t words[16];
+    size_t size;
+    unsigned align;
+    size_t want;
+  } row[] = {
+    {"one", {4, 4, 3, 0x554e47, 1}, 20, 4, 4},
+    {"cut", {4, 4, 3, 0x554e47, 1}, 19, 4, 0},
+    {"no content", {4, 0, 3, 0x554e47}, 16, 4, 0},
+    {"header only", {0, 0, 3}, 12, 4, 0},
+    {"header cut", {0, 0, 3}, 11, 4, 0},
+    {"second", {4, 8, 5, 0x554e47, 1, 2, 4, 4, 3, 0x554e47, 3}, 44, 4, 4},
+    {"second, 5 bytes before",
+     {4, 5, 5, 0x554e47, 1, 2, 4, 4, 3, 0x554e47, 3}, 44, 4, 4},
+    {"filled up to 8", {4, 4, 5, 0x554e47, 1, 0, 4, 4, 3, 0x554e47, 3}, 44, 8,
+     4},
+    {"filled up to 4, not 8",
+     {4, 4, 5, 0x554e47, 1, 4, 4, 3, 0x554e47, 3}, 40, 4, 4},
+    {"another name", {4, 4, 3, 0x554e48, 1}, 20, 4, 0},
+    {"longer name", {5, 4, 3, 0x554e47, 0, 1}, 24, 4, 0},
+    {"name 2^32-1", {0xffffffff, 4, 3, 0x554e47, 1}, 20, 4, 0},
+    {"content 2^32-1", {4, 0xffffffff, 3, 0x554e47, 1}, 20, 4, 0},
+    {"skipped 2^32-1", {4, 0xffffffff, 5, 0x554e47, 1}, 20, 4, 0}
+  };
+  size_t i, k;
+  int big;
+  for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+    for (big = 0; big < 2; big++) {
+      unsigned char *exact = (unsigned char *)malloc(row[i].size), w[64];
+      ljm_build_id id;
+      ljmi_elf e;
+      memset(&e, 0, sizeof(e));
+      memset(&id, 0, sizeof(id));
+      e.big = big;
+      for (k = 0; k < 16; k++)
+        ljt_store(w + 4 * k, 4, row[i].words[k] == 0x554e47 ? 0 : big,
+                  row[i].words[k]);
+      memcpy(exact, w, row[i].size);
+      ljt.row = row[i].name;
+      LJT_EQ(ljmi_notes_build_id(&e, exact, row[i].size, row[i].align, &id),
+             row[i].want != 0);
+      LJT_EQ(id.size, row[i].want);
+      free(exact);
+    }
+  }
+  ljt.row = NULL;
+}
+
 static void thumb_bit(void)
 {
   static ljt_elf b;
@@ -907,6 +960,7 @@ int main(int argc, char **argv)
   LJT_CASE(odd_tables);
   LJT_CASE(section_numbers);
   LJT_CASE(section_zero);
+  LJT_CASE(notes);
   LJT_CASE(thumb_bit);
   LJT_CASE(mapping_symbols);
   LJT_CASE(lookups);

@@ -321,6 +321,29 @@ static void too_many(void)
   }
 }
 
+/* The first address behind the module is not in it, the last one is. */
+static void at_the_end(void)
+{
+  static ljt_elf b;
+  int variant, behind;
+  for (variant = 0; variant < 4; variant++) {
+    for (behind = 0; behind < 2; behind++) {
+      uint64_t end;
+      ljt_heap heap;
+      ljm_memory mem;
+      ljm_image img;
+      memset(&heap, 0, sizeof(heap));
+      make(&b, variant);
+      end = b.base + b.off[LJT_S_DYNAMIC] + b.len[LJT_S_DYNAMIC];
+      ljt_set(&b, ljt_sym(&b, LJT_S_DYNSYM, BETA), &ljt_sym_value,
+              end - (behind ? 0 : 1));
+      LJT_EQ(open_at(&b, 0, &img, &heap, &mem), LJM_OK);
+      LJT_EQ(img.count, behind ? 4 : 5);
+      close_at(&img, &heap);
+    }
+  }
+}
+
 /* Buckets and chains of all shapes count the same. */
 static void bucket_counts(void)
 {
@@ -399,6 +422,7 @@ int main(int argc, char **argv)
   LJT_CASE(one_field);
   LJT_CASE(wide_hash);
   LJT_CASE(too_many);
+  LJT_CASE(at_the_end);
   LJT_CASE(bucket_counts);
   LJT_CASE(memory);
   LJT_CASE(bytes);
