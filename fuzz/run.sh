@@ -145,8 +145,8 @@ build_afl()
         "$fuzz/afl_mutator.c" -o "$exe-mutator.so"
     fi
     touch "$exe.done"
-  fi >"$work/afl-build.log" 2>&1 || {
-    cat "$work/afl-build.log" >&2
+  fi >"$work/afl-build-$name.log" 2>&1 || {
+    cat "$work/afl-build-$name.log" >&2
     exit 2
   }
   echo "$exe"
@@ -344,9 +344,22 @@ summary()
       >>"$record"
 }
 
+# Builds all targets, as many at once as there are processors. What fails is
+# said when the target's turn comes.
+prebuild()
+{
+  local name
+  for name in "${names[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+    build_"$engine" "$name" >/dev/null 2>&1 &
+  done
+  wait || true
+}
+
 total=0
 mkdir -p "$work"
 trap 'kill $(jobs -p) 2>/dev/null || true' INT TERM
+[ ${#names[@]} = 1 ] || prebuild
 for name in "${names[@]}"; do run_target "$name"; done
 if [ "$total" -gt 0 ]; then
   echo "$total findings"
