@@ -4662,7 +4662,7 @@ static ljm_status ljmi_image_check_names(ljmi_elf *e)
 static ljm_status ljmi_image_fill(ljmi_elf *e, const ljmi_table *t)
 {
   ljm_image *img = e->img;
-  uint64_t count;
+  uint64_t count = 0;
   ljm_status status;
   if (t->count > e->limits.symbol_count)
     return ljmi_elf_fail(e, LJM_E_LIMIT, t->pos);

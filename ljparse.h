@@ -5667,6 +5667,7 @@ static void ljpi_label_text(const ljp_symbols *s, const ljp_label *l,
                             size_t name_max, ljpi_text *t)
 {
   char hex[24];
+  size_t at;
   t->head[0] = t->tail[0] = 0;
   t->part[1] = "";
   t->size[1] = 0;
@@ -5675,7 +5676,8 @@ static void ljpi_label_text(const ljp_symbols *s, const ljp_label *l,
     snprintf(t->head, sizeof(t->head), "TRACE [%llu]%s%s",
              (unsigned long long)l->trace, l->trace_kind == 2 ? " " : "",
              l->trace_kind == 2 ? hex : "");
-    if (l->kind) strcat(t->head, " started at ");
+    at = strlen(t->head);
+    if (l->kind) snprintf(t->head + at, sizeof(t->head) - at, " started at ");
   }
   if (l->kind || !l->trace_kind) ljpi_place_text(s, l, t);
   ljpi_cut_text(s, l, name_max, t);
