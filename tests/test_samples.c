@@ -1,0 +1,139 @@
+/*
+** test_samples - sampling is unbiased: over many seeds the weights of the
+** samples add up to what was allocated, also where sizes or their period
+** collide with the mean distance; frees are those of samples alone.
+*/
+#include <math.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#include "ljmemprof.h"
+#include "ljtest.h"
+#include "ljtsink.h"
+#include "ljtstream.h"
+
+#define SEEDS 200
+#define MEAN 4096
+
+/* Bytes asked for while `counting`. */
+typedef struct counter {
+  lua_Alloc inner;
+  void *ud;
+  uint64_t bytes, calls;
+} counter;
+
+static void *count_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  counter *c = (counter *)ud;
+  if (size) {
+    c->bytes += size;
+    c->calls++;
+  }
+  return c->inner(c->ud, p, old_size, size);
+}
+
+typedef struct estimate {
+  uint64_t weight, samples, frees;
+} estimate;
+
+static void read_stream(const ljt_sink *s, estimate *e)
+{
+  ljt_bytes text = {NULL, 0, 0};
+  const char *p, *end;
+  size_t off;
+  LJT_EQ(ljt_dump(s->data, s->size, 0, &text, NULL, &off), 0);
+  p = (const char *)text.data;
+  for (end = p + text.size; p < end; p = strchr(p, '\n') + 1) {
+    if (strncmp(p, "weight ", 7) == 0) {
+      e->weight += strtoull(p + 7, NULL, 10);
+      e->samples++;
+    }
+    if (strncmp(p, "free ", 5) == 0) e->frees++;
+  }
+  ljt_bytes_free(&text);
+}
+
+/* Allocates by a pattern of sizes, `period` of them, over and over. */
+static void allocate(lua_State *L, const size_t *sizes, size_t period,
+                     size_t count)
+{
+  size_t i;
+  for (i = 0; i < count; i++) {
+    lua_newuserdata(L, sizes[i % period]);
+    lua_pop(L, 1);
+    if (i % 100 == 99) lua_gc(L, LUA_GCCOLLECT, 0);
+  }
+  lua_gc(L, LUA_GCCOLLECT, 0);
+}
+
+static void pattern(const char *name, const size_t *sizes, size_t period,
+                    size_t count)
+{
+  double sum = 0, squares = 0, truth = 0, mean, error;
+  uint64_t seed, samples = 0, frees = 0;
+  ljt.row = name;
+  for (seed = 1; seed <= SEEDS; seed++) {
+    lua_State *L = luaL_newstate();
+    counter c;
+    ljt_sink kept;
+    ljm_sink sink = ljt_sink_make(&kept);
+    estimate e = {0, 0, 0};
+    ljm_options o;
+    double d;
+    memset(&o, 0, sizeof(o));
+    o.format = 4;
+    o.depth = 1;
+    o.sample = MEAN;
+    o.seed = seed;
+    o.no_live = 1;
+    c.inner = lua_getallocf(L, &c.ud);
+    lua_setallocf(L, count_alloc, &c);
+    LJT_EQ(ljm_recorder_start(L, &sink, &o, NULL), LJM_OK);
+    c.bytes = c.calls = 0;
+    allocate(L, sizes, period, count);
+    truth = (double)c.bytes;
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    read_stream(&kept, &e);
+    LJT_OK(e.frees <= e.samples);
+    d = (double)e.weight - truth;
+    sum += d;
+    squares += d * d;
+    samples += e.samples;
+    frees += e.frees;
+    lua_close(L);
+    ljt_sink_free(&kept);
+  }
+  mean = sum / SEEDS;
+  error = sqrt((squares / SEEDS - mean * mean) / SEEDS);
+  printf("  %s: %.0f bytes, off by %.1f, standard error %.1f, %.0f samples\n",
+         name, truth, mean, error, (double)samples / SEEDS);
+  LJT_OK(fabs(mean) <= 3 * error);
+  LJT_OK(samples > 20 * SEEDS);
+  /* Everything was freed. */
+  LJT_OK(frees > samples - samples / 10);
+  ljt.row = NULL;
+}
+
+static void case_unbiased(void)
+{
+  static const size_t equal[] = {MEAN - 40};
+  static const size_t divisor[] = {MEAN / 16 - 40};
+  static const size_t period[] = {MEAN / 2 - 40, MEAN / 4 - 40,
+                                  MEAN / 4 - 40};
+  static const size_t mixed[] = {16, 16, 16, 16, 16, 16, 16, 10 * MEAN};
+  static const size_t small[] = {8};
+  pattern("equal", equal, 1, 300);
+  pattern("divisor", divisor, 1, 2000);
+  pattern("period", period, 3, 600);
+  pattern("mixed", mixed, 8, 400);
+  pattern("small", small, 1, 6000);
+}
+
+int main(int argc, char **argv)
+{
+  ljt_begin(argc, argv);
+  LJT_CASE(case_unbiased);
+  return ljt_end();
+}
