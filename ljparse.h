@@ -3982,11 +3982,14 @@ static ljp_status ljpi_map_set(ljpi_map *m, unsigned tag, uint64_t k1,
 /* - Live blocks - */
 
 #define LJPI_SEG_MIN 64u      /* Smallest number of homes of a segment, */
-#define LJPI_SEG_STEP 4096u   /* the number that it doubles up to, */
-#define LJPI_SEG_MAX 7168u    /* and the one that it reaches by quarters. */
+#define LJPI_SEG_MAX 8192u    /* the greatest, */
+#define LJPI_SEG_SMALL 4096u  /* and the one below which memory is no care. */
 #define LJPI_SEG_PAD 128u     /* Slots behind the last home; most probes. */
 #define LJPI_DIR_MAX 22u      /* Bits of the directory. */
-#define LJPI_SEG_MOST(homes) ((homes) / 16 * 11)
+/* A segment grows when 23 of 32 homes are taken, to where less than 18 are:
+** never more than 30 bytes a block, and each block is moved four times. */
+#define LJPI_SEG_MOST(homes) ((homes) / 32 * 23)
+#define LJPI_SEG_FILL(count) ((count) + (count) / 16 * 13 + 32)
 #define LJPI_LIVE_SLACK (UINT64_C(192) << 10)
 #define LJPI_BIG UINT32_MAX   /* Size stands in the tree of big ones. */
 
@@ -4048,7 +4051,6 @@ static ljp_status ljpi_seg_new(ljpi_live *l, uint32_t homes, uint32_t depth,
                                ljpi_seg **out)
 {
   void *p = NULL;
-  uint32_t i;
   ljp_status st = ljpi_alloc_array(l->mem, &p, ljpi_seg_size(homes), 1);
   if (st != LJP_OK) return st;
   *out = (ljpi_seg *)p;
@@ -4056,7 +4058,7 @@ static ljp_status ljpi_seg_new(ljpi_live *l, uint32_t homes, uint32_t depth,
   (*out)->depth = depth;
   (*out)->most = LJPI_SEG_MOST(homes);
   (*out)->count = (*out)->wait = 0;
-  for (i = 0; i < homes + LJPI_SEG_PAD; i++) (*out)->slot[i].site = LJPI_NONE;
+  memset((*out)->slot, 0xff, (homes + LJPI_SEG_PAD) * sizeof(ljpi_live_slot));
   l->size += ljpi_seg_size(homes);
   return LJP_OK;
 }
@@ -4105,24 +4107,32 @@ LJPI_INLINE ljpi_live_slot *ljpi_seg_probe(ljpi_seg *seg, uint64_t addr,
   return NULL;
 }
 
+/* Puts a block that is not there. 0: no place within reach. */
+LJPI_INLINE int ljpi_seg_put(ljpi_seg *seg, const ljpi_live_slot *s,
+                             uint64_t hash)
+{
+  ljpi_live_slot *t = &seg->slot[ljpi_home(hash, seg->homes)];
+  ljpi_live_slot *end = t + LJPI_SEG_PAD;
+  while (t < end && t->site != LJPI_NONE) t++;
+  if (t == end) return 0;
+  *t = *s;
+  seg->count++;
+  return 1;
+}
+
 /* Moves what belongs to them from one segment into one or two others, the
 ** next hash bit deciding. 0: something found no place. */
 static int ljpi_seg_move(const ljpi_seg *from, ljpi_seg *const *to,
                          unsigned bit)
 {
-  uint32_t i;
-  for (i = 0; i < from->homes + LJPI_SEG_PAD; i++) {
-    const ljpi_live_slot *s = &from->slot[i];
-    ljpi_live_slot *t;
-    ljpi_seg *seg;
+  const ljpi_live_slot *s = from->slot;
+  const ljpi_live_slot *end = s + from->homes + LJPI_SEG_PAD;
+  for (; s < end; s++) {
     uint64_t hash;
     if (s->site == LJPI_NONE) continue;
     hash = ljpi_hash_addr(s->addr);
-    seg = to[bit ? hash >> (64 - bit) & 1 : 0];
-    t = ljpi_seg_probe(seg, s->addr, hash);
-    if (!t) return 0;
-    *t = *s;
-    seg->count++;
+    if (!ljpi_seg_put(to[bit ? hash >> (64 - bit) & 1 : 0], s, hash))
+      return 0;
   }
   return 1;
 }
@@ -4176,19 +4186,13 @@ static ljp_status ljpi_dir_double(ljpi_live *l)
   return LJP_OK;
 }
 
-/* The next number of homes. */
-static uint32_t ljpi_seg_next(uint32_t homes)
-{
-  return homes < LJPI_SEG_STEP ? homes * 2 : homes + LJPI_SEG_STEP / 4;
-}
-
-/* Number of homes that `count` blocks fill by two thirds at most. */
+/* Number of homes for `count` blocks. */
 static uint32_t ljpi_seg_homes(uint32_t count)
 {
-  uint32_t homes = LJPI_SEG_MIN;
-  while (homes < LJPI_SEG_MAX && homes < count + count / 2)
-    homes = ljpi_seg_next(homes);
-  return homes;
+  uint32_t homes = LJPI_SEG_FILL(count);
+  if (homes < LJPI_SEG_SMALL) homes += homes / 2;
+  if (homes < LJPI_SEG_MIN) homes = LJPI_SEG_MIN;
+  return homes < LJPI_SEG_MAX ? homes : LJPI_SEG_MAX;
 }
 
 /* How many of a segment's blocks have the next hash bit set. */
@@ -4253,11 +4257,15 @@ static int ljpi_seg_waits(ljpi_seg *seg)
 static ljp_status ljpi_live_grow(ljpi_live *l, uint64_t hash, int *done)
 {
   ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  uint32_t homes;
   *done = 0;
   if (seg->count < seg->homes / 2 || ljpi_seg_waits(seg)) return LJP_OK;
-  return seg->homes >= LJPI_SEG_MAX
-         ? ljpi_seg_split(l, hash, done)
-         : ljpi_seg_resize(l, hash, ljpi_seg_next(seg->homes), done);
+  if (seg->homes >= LJPI_SEG_MAX || LJPI_SEG_FILL(seg->count) > LJPI_SEG_MAX)
+    return ljpi_seg_split(l, hash, done);
+  homes = ljpi_seg_homes(seg->count);
+  if (homes <= seg->homes) homes = seg->homes + seg->homes / 4;
+  if (homes > LJPI_SEG_MAX) homes = LJPI_SEG_MAX;
+  return ljpi_seg_resize(l, hash, homes, done);
 }
 
 /* Where a block is, or could be put. */
@@ -5180,10 +5188,14 @@ LJPI_INLINE ljp_status ljpi_classic_site(ljp_aggregate *a, ljpi_looked *h)
 LJPI_INLINE void ljpi_fetch(const ljpi_live *l, uint64_t hash)
 {
   const ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
-  LJPI_PREFETCH(&seg->slot[ljpi_home(hash, seg->homes)]);
+  const ljpi_live_slot *s = &seg->slot[ljpi_home(hash, seg->homes)];
+  LJPI_PREFETCH(s);
+  LJPI_PREFETCH(s + 4);
 }
 
-/* Fetches what the events' blocks need. */
+/* Fetches what the events' blocks need. Both addresses of each, so that no
+** branch has to guess the kind; an address that is none is 0, and always the
+** same. */
 static void ljpi_look(const ljp_aggregate *a, const ljp_event *events,
                       size_t count, ljpi_looked *h)
 {
@@ -5191,14 +5203,10 @@ static void ljpi_look(const ljp_aggregate *a, const ljp_event *events,
   for (i = 0; i < count; i++) {
     const ljp_event *ev = &events[i];
     h[i].ev = ev;
-    if (ev->kind != LJP_EVENT_ALLOC) {
-      h[i].old_hash = ljpi_hash_addr(ev->old_addr);
-      ljpi_fetch(&a->live, h[i].old_hash);
-    }
-    if (ev->kind != LJP_EVENT_FREE) {
-      h[i].hash = ljpi_hash_addr(ev->addr);
-      ljpi_fetch(&a->live, h[i].hash);
-    }
+    h[i].hash = ljpi_hash_addr(ev->addr);
+    h[i].old_hash = ljpi_hash_addr(ev->old_addr);
+    ljpi_fetch(&a->live, h[i].hash);
+    ljpi_fetch(&a->live, h[i].old_hash);
   }
 }
 
@@ -5210,7 +5218,8 @@ static ljp_status ljpi_add_true(ljp_aggregate *a, ljpi_looked *h,
   ljp_status st = LJP_OK, found = LJP_OK;
   for (sited = 0; sited < count; sited++) {
     const ljp_event *ev = h[sited].ev;
-    if (ev->kind == LJP_EVENT_FREE && ev->old_addr == 0) continue;
+    /* Frees of address 0 are no events. */
+    if ((ev->old_addr | (ev->kind ^ LJP_EVENT_FREE)) == 0) continue;
     found = ljpi_site_of(a, ev->source, ev->id, ev->line, &h[sited].site);
     if (found != LJP_OK) break;
   }

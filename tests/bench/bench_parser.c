@@ -4,8 +4,9 @@
 **
 **   bench_parser [--events=N] [--rounds=N] [STREAM...]
 **
-** Prints, for generated streams of format 3 and for the given ones (repeated
-** in memory until about N events), the median of the rounds:
+** Prints, for generated streams of format 3 and for the given ones of 3/3
+** (repeated in memory until about N events, each time at other addresses),
+** the median of the rounds:
 **   decode   the decoder with a handler that adds up sizes, MB/s, M events/s
 **   true     decoder, symbols and aggregate of the true model, M events/s
 **   classic  the same with the classic model
@@ -228,13 +229,59 @@ static void measure(const char *name, const ljt_bytes *b, unsigned rounds)
          (double)s.events / 1e6 / t[2][rounds / 2], block);
 }
 
-/* A recorded stream with its event part repeated up to `events` events. */
-static ljt_bytes repeated(const char *path, size_t events)
+/* A recorded stream whose event part comes again and again, up to `events`
+** events, each time at other addresses: what one pass leaves live stays. */
+static void again(ljt_bytes *out, const unsigned char *p, size_t size,
+                  uint64_t shift)
+{
+  ljt_reader r = {NULL, 0, 0, LJT_CLEAN};
+  unsigned h, k;
+  uint64_t n;
+  r.data = p;
+  r.size = size;
+  while ((h = ljt_rb(&r)) < 32 && (h & 3) != 0 && h >> 2 != 0) {
+    ljt_b(out, h);
+    for (k = h >> 2 == 1 ? 0 : h >> 2 == 2 ? 2 : 1; k > 0; k--)
+      ljt_u(out, ljt_ru(&r));
+    for (k = 0; k < ((h & 3) == 3 ? 4u : 2u); k++) {
+      n = ljt_ru(&r);
+      ljt_u(out, k % 2 == 0 && n ? n + shift : n);
+    }
+  }
+}
+
+/* Plain events only: symbols that come among them are left out of the
+** repetitions. */
+static ljt_bytes plain(const unsigned char *data, size_t size)
 {
   ljt_bytes out = {NULL, 0, 0};
-  size_t size = 0, from;
+  ljt_reader r = {NULL, 0, 0, LJT_CLEAN};
+  r.data = data;
+  r.size = size;
+  while (r.at < r.size && data[r.at] < 0x80) {
+    size_t at = r.at;
+    unsigned h = ljt_rb(&r), k = 0;
+    if ((h & 3) != 0) {
+      k = h >> 2 == 1 ? 0 : h >> 2 == 2 ? 2 : 1;
+      for (k += (h & 3) == 3 ? 4 : 2; k > 0; k--) (void)ljt_ru(&r);
+      ljt_raw(&out, data + at, r.at - at);
+      continue;
+    }
+    (void)ljt_ru(&r);
+    if (h >> 2 == 4) (void)ljt_ru(&r);
+    else r.at += (size_t)ljt_ru(&r);
+    if (h >> 2 != 3) (void)ljt_ru(&r);
+  }
+  ljt_b(&out, 0x80);
+  return out;
+}
+
+static ljt_bytes repeated(const char *path, size_t events)
+{
+  ljt_bytes out = {NULL, 0, 0}, one = {NULL, 0, 0}, part;
+  size_t size = 0, from = 0;
+  uint64_t shift = 0;
   sink s = {0, 0};
-  ljt_bytes one = {NULL, 0, 0};
   unsigned char *data = strstr(path, ".gz") ? ljt_gunzip(path, &size)
                                             : ljt_read_file(path, &size);
   if (!data || size < 16) {
@@ -244,15 +291,16 @@ static ljt_bytes repeated(const char *path, size_t events)
   one.data = data;
   one.size = size;
   decode(&one, &s);
-  for (from = 0; memcmp(data + from, "ljm\3\0\0\0", 7) != 0; from++)
-    if (from + 8 >= size) exit(1);
+  while (from + 8 < size && memcmp(data + from, "ljm\3\0\0\0", 7) != 0) from++;
   from += 7;
+  part = plain(data + from, size - from);
   ljt_raw(&out, data, from);
-  for (; s.events && events > s.events / 2; events -= s.events) {
-    ljt_raw(&out, data + from, size - 1 - from);
-    if (events <= s.events) break;
-  }
+  do {
+    again(&out, part.data, part.size, shift);
+    shift += UINT64_C(1) << 32;
+  } while (s.events && shift >> 32 < events / s.events);
   ljt_b(&out, 0x80);
+  ljt_bytes_free(&part);
   free(data);
   return out;
 }
