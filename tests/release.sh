@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # release.sh [--quick] [OUT] - makes ljmemprof-VERSION.tar.gz of the commit
 # that is checked out, in OUT (default: build/release), and tests what it
-# made: unpacks, builds, runs the tests, installs, builds a host. --quick
-# leaves the tests out that need LuaJIT.
+# made: unpacks, builds, runs all tests, installs. --quick builds the programs
+# alone and runs the tests that take seconds.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 quick=
@@ -41,12 +41,14 @@ git archive --format=tar --prefix="$name/" HEAD | gzip -9n >"$out/$name.tar.gz"
 # What a person who has nothing but this file does.
 tar x -C "$dir" -f "$out/$name.tar.gz"
 cd "$dir/$name"
-args=(--no-install)
 if [ -n "$quick" ]; then
-  args+=(--no-luajit headers_gcc install_ways host_launcher host_pages
-         test_hostile)
-fi
-bash tests/run.sh "${args[@]}" >"$dir/log" 2>&1 || {
+  { cmake -S . -B build -DLJM_TESTS=OFF && cmake --build build &&
+      bash tests/hosts/launcher.sh build/ljrecord &&
+      bash tests/hosts/pages.sh build/ljrecord build/ljparse
+  } >"$dir/log" 2>&1
+else
+  bash tests/run.sh --no-install >"$dir/log" 2>&1
+fi || {
   tail -n 60 "$dir/log"
   die "the tests of the archive fail"
 }
@@ -54,6 +56,6 @@ cmake --install build --prefix "$dir/prefix" >/dev/null
 [ "$("$dir/prefix/bin/ljrecord" --version)" = "ljrecord $version" ] ||
   die "the installed ljrecord is of another version"
 [ -e "$dir/prefix/share/man/man1/ljrecord.1" ] || die "no manual pages"
-grep -E '^[0-9]+% tests passed' "$dir/log"
+grep -E '^[0-9]+% tests passed' "$dir/log" || echo "quick tests passed"
 cd "$out"
 sha256sum "$name.tar.gz"

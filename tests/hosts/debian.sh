@@ -7,11 +7,17 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir
 
-# The source, with a list of sources of its own.
+# The source, with a list of sources of its own, from the machine's mirror.
+mirror=${LJM_DEBIAN_URI:-$(apt-get indextargets --format '$(REPO_URI)' |
+                           grep -m 1 -E '/debian/?$' || true)}
+[ -n "$mirror" ] || {
+  echo "FAIL no Debian mirror among the apt sources; set LJM_DEBIAN_URI"
+  exit 1
+}
 mkdir -p "$dir"/apt/{parts,lists/partial,cache/archives/partial}
 cat >"$dir/apt/parts/debian.sources" <<END
 Types: deb-src
-URIs: ${LJM_DEBIAN_URI:-http://deb.debian.org/debian}
+URIs: $mirror
 Suites: bookworm
 Components: main
 Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
