@@ -443,7 +443,7 @@ static void notes(void)
     size_t size;
     unsigned align;
     size_t want;
-  } row[] = {
+  } note[] = {
     {"one", {4, 4, 3, 0x554e47, 1}, 20, 4, 4},
     {"cut", {4, 4, 3, 0x554e47, 1}, 19, 4, 0},
     {"no content", {4, 0, 3, 0x554e47}, 16, 4, 0},
@@ -464,22 +464,22 @@ static void notes(void)
   };
   size_t i, k;
   int big;
-  for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+  for (i = 0; i < sizeof(note) / sizeof(note[0]); i++) {
     for (big = 0; big < 2; big++) {
-      unsigned char *exact = (unsigned char *)malloc(row[i].size), w[64];
+      unsigned char *exact = (unsigned char *)malloc(note[i].size), w[64];
       ljm_build_id id;
       ljmi_elf e;
       memset(&e, 0, sizeof(e));
       memset(&id, 0, sizeof(id));
       e.big = big;
       for (k = 0; k < 16; k++)
-        ljt_store(w + 4 * k, 4, row[i].words[k] == 0x554e47 ? 0 : big,
-                  row[i].words[k]);
-      memcpy(exact, w, row[i].size);
-      ljt.row = row[i].name;
-      LJT_EQ(ljmi_notes_build_id(&e, exact, row[i].size, row[i].align, &id),
-             row[i].want != 0);
-      LJT_EQ(id.size, row[i].want);
+        ljt_store(w + 4 * k, 4, note[i].words[k] == 0x554e47 ? 0 : big,
+                  note[i].words[k]);
+      memcpy(exact, w, note[i].size);
+      ljt.row = note[i].name;
+      LJT_EQ(ljmi_notes_build_id(&e, exact, note[i].size, note[i].align, &id),
+             note[i].want != 0);
+      LJT_EQ(id.size, note[i].want);
       free(exact);
     }
   }
