@@ -673,7 +673,7 @@ static void case_host_calls(void)
       LJT_EQ(row_of(&t, "=host:4"), 10);
       LJT_EQ(row_of(&t, "=host:6"), 10);
     } else {
-      LJT_EQ(row_of(&t, "=host:0"), 30);
+      LJT_EQ(row_of(&t, "=:0"), 30); /* LuaJIT drops the name, too. */
     }
     ljt_text_drop(&t);
     ljt_sink_free(&kept);
