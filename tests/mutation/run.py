@@ -14,6 +14,7 @@ import concurrent.futures
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -26,6 +27,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 HEADERS = {"ljmemprof.h": 0, "ljparse.h": 8192}
 FLAGS = "-O1 -w -fsanitize=address -fno-sanitize-recover=all"
+TESTS = "^test_(avl|elf|format4|hostile|parse_[dlr])|" \
+    "^fuzz_(stream|blocks|elf|dynamic|resolver|avl|symtab)$"
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=2000:"
                     "allocator_may_return_null=1",
@@ -43,6 +46,8 @@ def arguments():
                    help="only mutants of functions whose name holds TEXT")
     p.add_argument("--number", type=int, action="append",
                    help="only this mutant (may be given again)")
+    p.add_argument("--tests", default=TESTS, metavar="REGEX",
+                   help="tests that may notice; built and run if they match")
     p.add_argument("--slow", type=float, default=6, metavar="SECONDS",
                    help="leave out tests that take longer (default 6)")
     p.add_argument("--build", default=os.path.join(TOP, "build-mutation"))
@@ -107,21 +112,30 @@ def build(args):
                      "-DCMAKE_C_COMPILER=" + os.environ.get("CC", "clang"),
                      f"-DCMAKE_C_FLAGS={FLAGS} -I{tree}/tests/mutation",
                      "-DLJM_LUAJIT=", f"-DLJM_STREAMS={args.streams}"])
-        programs = {os.path.basename(t["command"][0]) for t in tests_of(out)
-                    if t["command"][0].startswith(out)}
-        logged(log, ["cmake", "--build", out, "-j", str(args.jobs), "--target",
-                     *sorted(programs)])
+        # Each has the name of its program.
+        names = [t["name"] for t in ctest_list(out)
+                 if re.search(args.tests, t["name"])]
+        # Makefiles build targets given by name one after the other.
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            list(pool.map(lambda name: logged(
+                log, ["cmake", "--build", out, "--target", name]), names))
     with open(listing, encoding="utf-8") as f:
         mutants = [line.rstrip("\n").split("\t") for line in f]
     return out, [(int(m[0]), *m[1:]) for m in mutants]
 
 
-def tests_of(out):
-    """Commands of ctest that run programs built here."""
+def ctest_list(out):
     text = subprocess.check_output(
         ["ctest", "--show-only=json-v1", "-LE", "^(full|plain)$"], cwd=out,
         text=True)
-    for t in json.loads(text)["tests"]:
+    return json.loads(text)["tests"]
+
+
+def tests_of(out, args):
+    """Commands of ctest that run programs built here."""
+    for t in ctest_list(out):
+        if not re.search(args.tests, t["name"]):
+            continue
         if "command" not in t or not t["command"][0].startswith(out):
             continue
         command = t["command"]
@@ -230,7 +244,7 @@ def main():
     args = arguments()
     start = time.time()
     out, mutants = build(args)
-    tests = baseline(list(tests_of(out)), args)
+    tests = baseline(list(tests_of(out, args)), args)
     if not tests:
         sys.exit("run.py: no test reaches a mutant")
     print(f"{len(mutants)} mutants, {len(tests)} tests "
