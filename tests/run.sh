@@ -45,6 +45,9 @@ for arg; do
   esac
 done
 
+# From here on they hold in any folder.
+streams=$(realpath -m -- "$streams") workloads=$(realpath -m -- "$workloads")
+
 step() { printf '== %s (%s)\n' "$1" "$(date +%T)"; }
 loud() { printf '\n'; printf '!!! %s\n' "$@"; }
 
