@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# debian.sh LJRECORD LJPARSE - Debian's own source package with the series:
+# debian.sh LJPARSE - Debian's own source package with the series:
 # it builds, and its library records a stock nvim or luajit. Needs debhelper.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -51,13 +51,14 @@ find root -path '*/jit/memprof.lua' | grep -q . || {
 echo 'local t = {} for i = 1, 1000 do t[i] = { i } end' >kept.lua
 LD_LIBRARY_PATH=$(dirname "$lib") LJMEMPROF=file=p.bin root/usr/bin/luajit \
   kept.lua
-"$2" p.bin | grep -q '^@kept.lua:1: 1[0-9][0-9][0-9] events' || {
+"$1" p.bin | grep -q '^@kept.lua:1: 1[0-9][0-9][0-9] events' || {
   echo "FAIL the profile of the packaged luajit"
   exit 1
 }
-# A host of the distribution, on the package's library.
-"$1" "--library=$lib" -q -o n.bin nvim --headless -u NONE -c qa!
-"$2" n.bin | grep -q '^luaopen_base:0x' || {
+# A host of the distribution, with the package's library for the stock one.
+LD_LIBRARY_PATH=$(dirname "$lib") LJMEMPROF=file=n.bin \
+  nvim --headless -u NONE -c qa!
+"$1" n.bin | grep -q '^luaopen_base:0x' || {
   echo "FAIL the profile of nvim"
   exit 1
 }
