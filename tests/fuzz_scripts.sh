@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# fuzz_scripts.sh - fuzz/run.sh and fuzz/merge.sh on two tiny targets: a sound
+# one must pass, a planted fault must be found, minimised and shown again.
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "FAIL $*"; exit 1; }
+
+mkdir -p "$dir/fuzz/corpus/bad" "$dir/fuzz/corpus/good" "$dir/tests"
+cp "$top"/*.h "$dir/"
+cp "$top/tests/ljtest.h" "$dir/tests/"
+cp "$top"/fuzz/{fuzz_main.h,uncovered.h,lib.sh,run.sh,merge.sh} "$dir/fuzz/"
+cat >"$dir/fuzz/fuzz_good.c" <<'END'
+#include "fuzz_main.h"
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  return size > 2 && data[0] == 'a' ? (data[1] == 'b' ? -1 : 0) : 0;
+}
+END
+cat >"$dir/fuzz/fuzz_bad.c" <<'END'
+#include "fuzz_main.h"
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  LJF_CHECK(!(size > 3 && data[0] == 'b' && data[1] == 'u' && data[2] == 'g'));
+  return 0;
+}
+END
+echo seed >"$dir/fuzz/corpus/good/seed"
+echo seed >"$dir/fuzz/corpus/bad/seed"
+cd "$dir"
+
+fuzz/run.sh good --runs=5000 --seed=1 >good.log || fail "a sound target fails"
+grep -q '^good .* 0 findings$' good.log || fail "no line for the sound target"
+status=0
+fuzz/run.sh bad --runs=500000 --seed=1 --record=rows >bad.log 2>&1 || status=$?
+[ $status = 1 ] || fail "a planted fault: exit status $status, not 1"
+again=$(sed -n 's/^  reproduce: //p' bad.log | head -n 1)
+[ -n "$again" ] || fail "no command to reproduce it"
+$again &>/dev/null && fail "the command does not reproduce it: $again"
+[ "$(wc -c <"${again#* }")" = 4 ] || fail "not minimised: ${again#* }"
+grep -q '| bad | libfuzzer |.*| 1 |' rows || fail "no row recorded"
+rm -rf build-fuzz/corpus
+fuzz/merge.sh good --from=build-fuzz/findings/bad >merge.log ||
+  fail "merge.sh fails"
+[ -f fuzz/corpus/good/seed ] || fail "merge.sh lost a seed"
+echo "ok   fuzz scripts"
