@@ -98,7 +98,7 @@ static inline size_t ljt_pieces(const char *p, size_t size, ljt_piece **out,
   const char *end = p + size;
   size_t n = 0, cap = 64, from = 0, i;
   *out = (ljt_piece *)malloc(cap * sizeof(**out));
-  while (p < end && strncmp(p, "ALIASES:", 8) != 0) {
+  while (p < end && (end - p < 8 || memcmp(p, "ALIASES:", 8) != 0)) {
     ljt_piece piece = ljt_piece_at(p, end);
     if (n == cap) {
       cap *= 2;

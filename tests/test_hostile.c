@@ -65,7 +65,7 @@ static void event(bench *b, ljp_event_kind kind, uint64_t addr)
     ev.old_size = addr & 0xffff;
   }
   if (ljp_aggregate_events(b->a, &ev, 1, NULL) != LJP_OK)
-    LJT_OK(!"refused");
+    LJT_STR("refused", "taken");
 }
 
 static void holds(const bench *b, uint64_t addr, int want)
@@ -73,7 +73,7 @@ static void holds(const bench *b, uint64_t addr, int want)
   ljp_block block;
   int have = ljp_aggregate_find(b->a, addr, &block);
   if (have != want || (have && block.size != (addr & 0xffff)))
-    LJT_OK(!"lost or wrong");
+    LJT_STR("lost or wrong", "there, of its size");
 }
 
 static void mix_is_turned_back(void)
