@@ -18,10 +18,10 @@ A seed is a file whose name is not a number of 12 hexadecimal digits.
 END
 }
 
-from='' max_size=4096 counts=0 names=()
+outside='' max_size=4096 counts=0 names=()
 for arg; do
   case $arg in
-    --from=*) from=${arg#*=} ;;
+    --from=*) outside=${arg#*=} ;;
     --max-size=*) max_size=${arg#*=} ;;
     --counts) counts=1 ;;
     -h|--help) usage; exit 0 ;;
@@ -33,33 +33,29 @@ done
 list=$(targets "${names[@]}")
 mapfile -t names <<<"$list"
 
-is_seed() { ! [[ ${1##*/} =~ ^[0-9a-f]{12}(\.bin)?$ ]]; }
-
-# spread DIR TO_SEEDS TO_OTHERS: copies, by what the names say.
-spread()
+# copy_if DIR TO [find's conditions]: copies files, a few processes in all.
+copy_if()
 {
-  local f
-  [ -d "$1" ] || return 0
-  for f in "$1"/*; do
-    [ -f "$f" ] || continue
-    if is_seed "$f" && [ -n "$2" ]; then
-      cp "$f" "$2/"
-    elif [ "$(wc -c <"$f")" -le "$max_size" ]; then
-      cp "$f" "$3/$(sha1sum <"$f" | cut -c1-12).bin"
-    fi
-  done
+  local dir=$1 to=$2
+  shift 2
+  [ ! -d "$dir" ] ||
+    find "$dir" -maxdepth 1 -type f "$@" -print0 | xargs -0r cp -t "$to"
 }
+
+found=(-regextype posix-extended -regex '.*/[0-9a-f]{12}(\.bin)?')
 
 merge_target()
 {
-  local name=$1 dir exe f kept=$fuzz/corpus/$1 extra=$from
+  local name=$1 dir exe f kept=$fuzz/corpus/$1 extra=$outside
   dir=$(mktemp -d "$work/merge.XXXXXX")
   exe=$(build_libfuzzer "$name")
   mkdir -p "$dir/seeds" "$dir/others" "$dir/new" "$kept"
-  [ -z "$from" ] || [ ${#names[@]} = 1 ] || extra=$from/$name
-  spread "$kept" "$dir/seeds" "$dir/others"
-  spread "$work/corpus/$name" '' "$dir/others"
-  [ -z "$extra" ] || spread "$extra" '' "$dir/others"
+  [ -z "$outside" ] || [ ${#names[@]} = 1 ] || extra=$outside/$name
+  copy_if "$kept" "$dir/seeds" "${found[@]:0:2}" ! "${found[@]:2}"
+  copy_if "$kept" "$dir/others" "${found[@]}"
+  copy_if "$work/corpus/$name" "$dir/others" -size "-$((max_size + 1))c"
+  [ -z "$extra" ] ||
+    copy_if "$extra" "$dir/others" -size "-$((max_size + 1))c"
   cp -r "$dir/seeds/." "$dir/new"
   "$exe" -merge=1 -use_counters=$counts -timeout=20 "$dir/new" "$dir/others" \
     >"$dir/log" 2>&1 || { tail -n 20 "$dir/log" >&2; die "merge failed"; }
