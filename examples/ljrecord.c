@@ -1140,7 +1140,9 @@ static int record(const options *opt, char **argv)
   r.opt = opt;
   r.spool = make_spool();
   r.pattern = pattern_of(r.spool ? r.spool : NULL, opt->file);
-  r.log = format("%s/ljrecord.XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+  /* A comma would end the word that names it. */
+  r.log = format("%s/ljrecord.XXXXXX",
+                 tmp && *tmp == '/' && !strchr(tmp, ',') ? tmp : "/tmp");
   if ((fd = mkostemp(r.log, O_CLOEXEC)) < 0)
     fail(EXIT_OURS, "%s: %s", r.log, strerror(errno));
   close(fd);

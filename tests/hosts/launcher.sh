@@ -105,6 +105,9 @@ fi
 want unwritable 125 'no/ljrecord\.[A-Za-z0-9]+: No such' \
   env "TMPDIR=$dir/no" "$record" ./host
 
+mkdir -m 755 "$dir/a,b"
+want comma 0 '^ljrecord: recorded' env "TMPDIR=$dir/a,b" "$record" ./host
+
 # Ends by a signal as the host does.
 want raise 143 '^ljrecord: recorded' \
   bash -c '"$1" ./host raise 15; exit $?' - "$record"
