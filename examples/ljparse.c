@@ -25,6 +25,7 @@
 #define LJC_POSIX 1
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #endif
 
@@ -351,8 +352,9 @@ static int ljc_consistent(const ljc_args *a)
   if (a->old && (a->format == LJP_CLASSIC || a->format == LJP_JSON ||
                  a->format == LJC_SPEEDSCOPE))
     return ljc_usage("--diff compares as text, html, folded or pprof", "");
-  if (a->file_count > 1 && a->format > LJC_FOLDED)
-    return ljc_usage("html, pprof and speedscope take one FILE", "");
+  if (a->file_count > 1 &&
+      (a->format > LJC_FOLDED || a->format == (int)LJP_JSON))
+    return ljc_usage("json, html, pprof and speedscope take one FILE", "");
   if (a->budget_count && a->format == LJP_CLASSIC)
     return ljc_usage("--budget needs another format than classic", "");
 #ifdef LJC_POSIX
@@ -474,9 +476,61 @@ static int ljc_read(ljp_profile *prof, FILE *f, const char *name, int *empty)
 
 /* -- output -- */
 
+/* Where the report goes. A file of -o is opened at the first byte, so that
+** one that is there keeps its content when there is nothing to report. */
+typedef struct ljc_out {
+  const char *path; /* NULL: standard output. */
+  FILE *f;          /* NULL: not open yet. */
+  int failed;       /* errno of opening or writing, -1 where it is not known. */
+} ljc_out;
+
+static int ljc_out_open(ljc_out *o)
+{
+  if (o->f || o->failed) return o->failed;
+  errno = 0;
+  o->f = o->path ? fopen(o->path, "wb") : stdout;
+  if (!o->f) o->failed = errno ? errno : -1;
+  return o->failed;
+}
+
 static int ljc_write(void *user, const void *p, size_t n)
 {
-  return fwrite(p, 1, n, (FILE *)user) == n ? 0 : -1;
+  ljc_out *o = (ljc_out *)user;
+  if (ljc_out_open(o)) return -1;
+  errno = 0;
+  if (fwrite(p, 1, n, o->f) == n) return 0;
+  o->failed = errno ? errno : -1;
+  return -1;
+}
+
+/* Whether the report would be written over what it is made from. */
+static int ljc_out_is(const ljc_out *o, FILE *f)
+{
+#ifdef LJC_POSIX
+  struct stat in, out;
+  return o->path && !o->f && stat(o->path, &out) == 0 &&
+         fstat(fileno(f), &in) == 0 && S_ISREG(out.st_mode) &&
+         in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+#else
+  (void)o;
+  (void)f;
+  return 0;
+#endif
+}
+
+/* The rest goes out; the worst of what was met. */
+static int ljc_out_close(ljc_out *o, int st)
+{
+  if (st == LJC_GOOD) ljc_out_open(o); /* A report may be empty. */
+  errno = 0;
+  if (o->f && fflush(o->f) != 0 && !o->failed) o->failed = errno ? errno : -1;
+  if (o->f && o->path && fclose(o->f) != 0 && !o->failed)
+    o->failed = errno ? errno : -1;
+  if (!o->failed) return st;
+  ljc_complain("%s: cannot write%s%s", o->path ? o->path : "standard output",
+               o->failed > 0 ? ": " : "",
+               o->failed > 0 ? strerror(o->failed) : "");
+  return LJC_FAILED;
 }
 
 /* How the reading ended, to stderr and as an exit code. */
@@ -503,7 +557,7 @@ static int ljc_worse(int a, int b)
 /* -- call trees -- */
 
 /* HTML page: see the end of this file. */
-static ljp_status ljc_page(ljp_tree *t, FILE *out);
+static ljp_status ljc_page(ljp_tree *t, ljc_out *out);
 
 /* A tree of the file that --diff names, NULL if there is none to be had. */
 static ljp_tree *ljc_old_tree(const ljc_args *a, int *worst)
@@ -569,7 +623,7 @@ static size_t ljc_path_max(const ljc_args *a)
   return a->format == LJC_FOLDED ? 30000 : 100000;
 }
 
-static ljp_status ljc_write_tree(const ljc_args *a, ljp_tree *t, FILE *out)
+static ljp_status ljc_write_tree(const ljc_args *a, ljp_tree *t, ljc_out *out)
 {
   ljp_status st = ljp_tree_prune(t, a->format == LJP_TEXT ? 0 : a->share,
                                  ljc_path_max(a));
@@ -585,7 +639,7 @@ static ljp_status ljc_write_tree(const ljc_args *a, ljp_tree *t, FILE *out)
 
 /* The tree's part of a report: budgets, comparison, export. */
 static int ljc_tree(const ljc_args *a, const ljp_profile *prof,
-                    const char *name, FILE *out)
+                    const char *name, ljc_out *out)
 {
   ljp_tree_options options = a->tree;
   ljp_tree *t, *old = NULL;
@@ -599,11 +653,11 @@ static int ljc_tree(const ljc_args *a, const ljp_profile *prof,
     if (a->old) {
       old = ljc_old_tree(a, &worst);
       st = old ? ljp_tree_diff(t, old) : LJP_OK;
-      ljp_tree_free(old);
     }
     errno = 0;
-    if (st == LJP_OK && (a->format >= LJC_TREE || old))
+    if (st == LJP_OK && (a->old ? old != NULL : a->format >= LJC_TREE))
       st = ljc_write_tree(a, t, out);
+    ljp_tree_free(old);
     ljp_tree_free(t);
   }
   if (st == LJP_OK) return worst;
@@ -612,8 +666,25 @@ static int ljc_tree(const ljc_args *a, const ljp_profile *prof,
   return LJC_FAILED;
 }
 
+/* Whether there is something to report, with a word where not: nothing was
+** read, or nothing that lies between --from and --to. */
+static int ljc_nothing(const ljc_args *a, const ljp_profile *prof,
+                       const char *name, const ljc_out *out, int *worst)
+{
+  const ljp_options *o = &a->options;
+  ljp_totals totals;
+  ljp_aggregate_totals(ljp_profile_aggregate(prof), &totals);
+  if (totals.events != 0) return 0;
+  if (*worst != LJC_GOOD) return out->path != NULL;
+  if (!(o->from_event || o->from_time || o->from_mark)) return 0;
+  ljc_complain("%s: no event lies between --from and --to", name);
+  *worst = LJC_FAILED;
+  return 1;
+}
+
 /* Reports one open file. */
-static int ljc_report(const ljc_args *a, FILE *f, const char *name, FILE *out)
+static int ljc_report(const ljc_args *a, FILE *f, const char *name,
+                      ljc_out *out)
 {
   ljp_profile *prof;
   int st, worst, empty = 0;
@@ -630,6 +701,10 @@ static int ljc_report(const ljc_args *a, FILE *f, const char *name, FILE *out)
   ljp_profile_finish(prof);
   st = ljc_outcome(prof, name);
   worst = ljc_worse(worst, st);
+  if (ljc_nothing(a, prof, name, out, &worst)) {
+    ljp_profile_free(prof);
+    return worst;
+  }
   if (a->format >= LJC_TREE || a->old || a->budget_count)
     worst = ljc_worse(worst, ljc_tree(a, prof, name, out));
   errno = 0;
@@ -646,7 +721,7 @@ static int ljc_report(const ljc_args *a, FILE *f, const char *name, FILE *out)
 }
 
 /* Reports one file by name; - is the standard input. */
-static int ljc_file(const ljc_args *a, const char *name, FILE *out)
+static int ljc_file(const ljc_args *a, const char *name, ljc_out *out)
 {
   FILE *f = stdin;
   int st;
@@ -657,14 +732,23 @@ static int ljc_file(const ljc_args *a, const char *name, FILE *out)
       return LJC_FAILED;
     }
   }
-  if (a->file_count > 1) fprintf(out, "==> %s <==\n", name);
+  if (ljc_out_is(out, f)) {
+    ljc_complain("%s: the report would be written over it", name);
+    if (f != stdin) fclose(f);
+    return LJC_FAILED;
+  }
+  if (a->file_count > 1) {
+    ljc_write(out, "==> ", 4);
+    ljc_write(out, name, strlen(name));
+    ljc_write(out, " <==\n", 5);
+  }
   st = ljc_report(a, f, name, out);
   if (f != stdin) fclose(f);
   return st;
 }
 
 /* All files; of several failures the lowest code. */
-static int ljc_all(const ljc_args *a, FILE *out)
+static int ljc_all(const ljc_args *a, ljc_out *out)
 {
   int i, st, worst = LJC_GOOD;
   if (a->file_count == 0) return ljc_file(a, "-", out);
@@ -677,25 +761,10 @@ static int ljc_all(const ljc_args *a, FILE *out)
 
 static int ljc_output(const ljc_args *a)
 {
-  FILE *out = stdout;
-  const char *name = a->output ? a->output : "standard output";
-  int st, failed;
-  if (a->output && strcmp(a->output, "-") != 0) {
-    out = fopen(a->output, "wb");
-    if (!out) {
-      ljc_complain("%s: cannot open: %s", name, strerror(errno));
-      return LJC_FAILED;
-    }
-  }
-  st = ljc_all(a, out);
-  errno = 0;
-  failed = ferror(out) != 0;
-  if (fflush(out) != 0) failed = 1;
-  if (out != stdout && fclose(out) != 0) failed = 1;
-  if (!failed) return st;
-  ljc_complain("%s: cannot write%s%s", name, errno ? ": " : "",
-               errno ? strerror(errno) : "");
-  return LJC_FAILED;
+  ljc_out out;
+  memset(&out, 0, sizeof(out));
+  if (a->output && strcmp(a->output, "-") != 0) out.path = a->output;
+  return ljc_out_close(&out, ljc_all(a, &out));
 }
 
 int main(int argc, char **argv)
@@ -2215,13 +2284,13 @@ static const char *const ljc_page_tail[] = {
 
 /* -- End of the HTML page ----------------------------------------------- */
 
-static void ljc_put_lines(FILE *out, const char *const *line, size_t count)
+static void ljc_put_lines(ljc_out *out, const char *const *line, size_t count)
 {
   size_t i;
-  for (i = 0; i < count; i++) fputs(line[i], out);
+  for (i = 0; i < count; i++) ljc_write(out, line[i], strlen(line[i]));
 }
 
-static ljp_status ljc_page(ljp_tree *t, FILE *out)
+static ljp_status ljc_page(ljp_tree *t, ljc_out *out)
 {
   ljp_status st;
   ljc_put_lines(out, ljc_page_head,

@@ -229,7 +229,8 @@ static char *script_interpreter(const char *data, size_t size)
       if (ph.p_type != PT_INTERP) continue; \
       if (ph.p_offset > size || ph.p_filesz > size - ph.p_offset) \
         return NULL; \
-      return (char *)need(strndup(data + ph.p_offset, ph.p_filesz)); \
+      return (char *)need(strndup(data + ph.p_offset, \
+                                 (size_t)ph.p_filesz)); \
     } \
     return NULL; \
   }

@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     o.model = model ? LJP_MODEL_CLASSIC : LJP_MODEL_TRUE;
     o.limits.memory = 8u << 20;
     a = ljf_parse(data, size, SIZE_MAX, &o);
-    b = ljf_parse(data, size, 1 + hash % 97, &o);
+    b = ljf_parse(data, size, (size_t)(1 + hash % 97), &o);
     LJF_CHECK(ljt_check_reports(a) == ljt_check_reports(b));
     if (!model) ljf_json(a, (unsigned)(hash >> 8) & 127);
     st = ljp_profile_report(b, format, NULL, ljf_swallow, &left);

@@ -102,6 +102,37 @@ empty out
 checks=$((checks + 1))
 cmp -s report.txt named || fail "-o writes something else"
 exits 1 -o folder/none/report.txt good.bin
+
+# A file of -o keeps its content when there is nothing to report, and a
+# recording is never written over by its own report.
+keeps() { # FILE CODE ARGUMENTS...
+  local file=$1 code=$2
+  shift 2
+  cp "$file" kept
+  exits "$code" "$@"
+  checks=$((checks + 1))
+  cmp -s "$file" kept || fail "$file was changed: ljparse $*"
+}
+ln -s good.bin link.bin
+for format in text json html folded; do
+  for input in missing.bin folder; do
+    keeps report.txt 1 "--format=$format" -o report.txt "$input"
+  done
+  for input in text.bin nothing.bin; do
+    keeps report.txt 2 "--format=$format" -o report.txt "$input"
+  done
+  keeps good.bin 1 "--format=$format" -o good.bin good.bin
+  keeps good.bin 1 "--format=$format" -o link.bin good.bin
+done
+for format in text html folded pprof; do
+  keeps report.txt 1 "--format=$format" -o report.txt --diff missing.bin \
+    good.bin
+done
+has err "missing.bin: cannot open"
+exits 1 --format=json good.bin good.bin
+has err "take one FILE"
+exits 1 --from=no-such-mark good.bin
+has err "no event lies between --from and --to"
 if [ -c /dev/full ]; then
   exits 1 -o /dev/full good.bin
   has err "cannot write"

@@ -102,7 +102,7 @@ for format in html pprof speedscope; do exits 1 --format=$format "$s" "$s"; done
 exits 0 --format=folded "$s" "$s"
 exits 1 --from=5x "$s"
 exits 1 --from= "$s"
-exits 0 --from=nowhere --budget=alloc:0 "$s"
+exits 1 --from=nowhere --budget=alloc:0 "$s"
 exits 0 --to=2.5s "$s"
 exits 1 --temp-within=0 "$s"
 exits 1 --temp-within=257 "$s"

@@ -348,7 +348,7 @@ static void every_bit(void)
   for (i = 0; i < b.count; i++)
     if (block_events(s.data + b.offset[i]) > most)
       most = block_events(s.data + b.offset[i]);
-  for (i = 14 * 8; i < s.size * 8; i += ljt.stride) {
+  for (i = 14 * 8; i < s.size * 8; i += (size_t)ljt.stride) {
     s.data[i / 8] ^= (unsigned char)(1u << (i & 7));
     LJT_EQ(decode(s.data, s.size, &t, &err), LJP_E_MALFORMED);
     LJT_OK(t.events + most >= all && t.events <= all);
