@@ -6108,7 +6108,6 @@ static inline int ljmi_vm_internal(const ljm_vm *vm)
   }
 }
 
-#if LJ_HASJIT
 /* May the program itself run, rather than the VM or JIT code? */
 static inline int ljmi_vm_program(const ljm_vm *vm)
 {
@@ -6120,6 +6119,7 @@ static inline int ljmi_vm_program(const ljm_vm *vm)
          !(vm->g->hookmask & HOOK_GC);
 }
 
+#if LJ_HASJIT
 static GCproto *ljmi_trace_start(const GCtrace *T, BCLine *line)
 {
   GCproto *pt = &gcref(T->startpt)->pt;
