@@ -384,15 +384,30 @@ static size_t api_distance(const names *want, const names *have)
   return more;
 }
 
+static int api_has(const names *api, const char *name)
+{
+  return bsearch(&name, api->at, api->count, sizeof(char *),
+                 compare_names) != NULL;
+}
+
 /* The first function that `have` lacks. */
 static const char *api_missing(const names *want, const names *have)
 {
   size_t i;
   for (i = 0; i < want->count; i++)
-    if (!bsearch(&want->at[i], have->at, have->count, sizeof(char *),
-                 compare_names))
-      return want->at[i];
+    if (!api_has(have, want->at[i])) return want->at[i];
   return "nothing";
+}
+
+/* The tree of luajit-patch/build.sh that a library is likely of: OpenResty's
+** has functions of its own, releases since 2023 another version. */
+static const char *likely_tree(const names *api, const char *data, size_t size)
+{
+  static const char old[] = "LuaJIT 2.1.0-beta3";
+  int beta = memmem(data, size, old, sizeof(old) - 1) != NULL;
+  if (api_has(api, "lua_getexdata"))
+    return beta ? "openresty-2023" : "openresty-2025";
+  return beta ? "debian-2022" : "upstream";
 }
 
 /* The patched library below a folder; NULL: none. */
@@ -476,6 +491,7 @@ static char *choose_library(const program *prog, const char *asked)
   size_t i, size, d, best = SIZE_MAX;
   const char *missing = NULL;
   char *data, *chosen = NULL;
+  const char *likely;
   if (!list.count && asked)
     fail(EXIT_OURS, "no patched library called %s", asked);
   if (!list.count)
@@ -485,6 +501,8 @@ static char *choose_library(const program *prog, const char *asked)
   data = slurp(prog->lib, &size);
   if (!data) fail(EXIT_OURS, "%s: %s", prog->lib, strerror(errno));
   want = api_of(data, size);
+  likely = likely_tree(&want, data, size);
+  free(data);
   for (i = 0; i < list.count; i++) {
     if (!(data = slurp(list.at[i], &size))) continue;
     have = api_of(data, size);
@@ -496,9 +514,11 @@ static char *choose_library(const program *prog, const char *asked)
     chosen = list.at[i];
   }
   if (!chosen)
-    fail(EXIT_OURS, "no patched library fits %s: %s is missing from %s. Build "
-         "the tree that the host's library is of (luajit-patch/build.sh)",
-         prog->lib, missing ? missing : "its API", list.at[list.count - 1]);
+    fail(EXIT_OURS, "no patched library fits %s%s: %s is missing from %s. "
+         "Build the tree that it is of, likely: luajit-patch/build.sh %s",
+         prog->linked ? "" : "what would be loaded, ", prog->lib,
+         missing ? missing : "its API", list.at[list.count - 1],
+         likely);
   return chosen;
 }
 
@@ -1133,11 +1153,11 @@ static int record(const options *opt, char **argv)
   int fd;
   inspect(&prog, argv[0]);
   memset(&r, 0, sizeof(r));
+  if (!prog.linked && !prog.patched)
+    say("%s does not use a shared libluajit-5.1; only what loads one later "
+        "can be recorded", prog.image);
   lib = prog.patched ? prog.image : choose_library(&prog, opt->library);
   r.library = (char *)need(realpath(lib, NULL));
-  if (!prog.linked && !prog.patched)
-    say("%s does not need %s itself; what loads it later is recorded",
-        prog.image, SONAME);
   r.opt = opt;
   r.spool = make_spool();
   r.pattern = pattern_of(r.spool ? r.spool : NULL, opt->file);

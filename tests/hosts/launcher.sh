@@ -19,6 +19,9 @@ lib()
 }
 lib "$dir/sys" host
 lib "$dir/new" newer -DEXTRA
+lib "$dir/2025" openresty -DEXTRA -Dlua_extra=lua_getexdata
+lib "$dir/2023" openresty -DEXTRA -Dlua_extra=lua_getexdata \
+  '-DWHICH="LuaJIT 2.1.0-beta3"'
 mkdir -p "$dir/bin"
 cp "$1" "$dir/bin/ljrecord"
 lib "$dir/lib/ljmemprof/tree-a" tree-a -DPATCHED
@@ -76,6 +79,12 @@ want no_such_tree 125 'no patched library called tree-c' \
   "$record" --library=tree-c ./host
 want fits_not 125 'lua_extra is missing from' \
   env "LD_LIBRARY_PATH=$dir/new" "$record" --library=tree-a ./host
+for year in 2023 2025; do
+  want "likely_$year" 125 "build.sh openresty-$year\$" \
+    env "LD_LIBRARY_PATH=$dir/$year" "$record" ./host
+  want "uses_none_$year" 125 '^ljrecord: .*/true does not use a shared' \
+    env "LD_LIBRARY_PATH=$dir/$year" "$record" /bin/true
+done
 want rpath 0 '^library tree-a$' "$record" ./rpath
 want status 7 '^library' "$record" ./host exit 7
 want option_of_host 7 '^library' "$record" -- ./host exit 7
@@ -86,7 +95,7 @@ want quiet 0 '^library' "$record" -q ./host
 want script 0 '^library tree-a$' "$record" ./script
 want killed 0 'killed: the end' env STUB_KILLED=1 "$record" ./host
 want nothing 0 'nothing was recorded' "$record" /bin/true
-want later 0 'does not need' "$record" /bin/true
+want later 0 'does not use a shared libluajit-5.1' "$record" /bin/true
 want child 3 '^library tree-a$' "$record" sh -c './host; exit 3'
 # As somebody who is not root, who has other privileges in a setuid program.
 as=()
