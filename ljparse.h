@@ -470,7 +470,8 @@ typedef struct ljp_site {
                                          ** they lived, summed up */
 } ljp_site;
 
-/* Sums over all. */
+/* Sums over all. One that reaches 2^64-1 stays there, and what is taken from
+** it afterwards is not exact any more: only a stream that lies gets there. */
 typedef struct ljp_totals {
   uint64_t events;
   uint64_t alloc_count, alloc_size;
