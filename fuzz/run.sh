@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh - builds fuzz targets, fuzzes, minimises what is found, says how much
-# was done. Exits 1 on a finding.
+# was done. Exits 1 on a finding, 2 if an engine failed, 128 + N on signal N.
 set -euo pipefail
 # shellcheck source=fuzz/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -54,6 +54,35 @@ timed()
   return $status
 }
 
+# apart COMMAND...: starts it in a process group of its own, so that it can be
+# stopped with all that it starts.
+apart()
+{
+  set -m
+  "$@" &
+  set +m
+}
+
+# stop SIGNAL: ends what `apart` started, and this script as by that signal.
+stop()
+{
+  local group groups tries=0
+  trap '' HUP INT TERM
+  mapfile -t groups < <(jobs -p)
+  for group in "${groups[@]}"; do
+    kill -TERM -- "-$group" 2>/dev/null || true
+  done
+  for group in "${groups[@]}"; do
+    while kill -0 -- "-$group" 2>/dev/null && [ $tries -lt 50 ]; do
+      sleep 0.1
+      tries=$((tries + 1))
+    done
+    kill -KILL -- "-$group" 2>/dev/null || true
+  done
+  echo "${0##*/}: stopped; what was found is in $work/findings" >&2
+  exit $((128 + $1))
+}
+
 # used BASE: processor seconds noted by `timed` for BASE*
 used() { cat "$1"*.time | awk '{ s += $1 + $2 } END { printf "%.1f", s }'; }
 
@@ -79,7 +108,7 @@ one_libfuzzer()
   while [ "$spent" -lt "$seconds" ]; do
     timed "$base.$slice" "$exe" "${args[@]}" \
       "-max_total_time=$((seconds - spent))" "$corpus" "${dirs[@]}" ||
-      return 1
+      return
     slice=$((slice + 1))
     spent=$(used "$base.")
     spent=${spent%.*}
@@ -123,32 +152,37 @@ slow_libfuzzer()
 
 # -- AFL++ ------------------------------------------------------------------
 
-# build_afl TARGET: main with sanitizers, compared values (CMPLOG), comparisons
-# split (laf-intel), and the mutator.
+# compile_afl TARGET EXE: main with sanitizers, compared values (CMPLOG),
+# comparisons split (laf-intel), and the mutator. For use in a condition, where
+# nothing but `return` ends it.
+compile_afl()
+{
+  local name=$1 exe=$2 args
+  mapfile -t args < <(sources "$name"; libs "$name")
+  args=(-g -O2 "${args[@]}" -o)
+  AFL_USE_ASAN=1 AFL_USE_UBSAN=1 afl-clang-fast "${args[@]}" "$exe" || return
+  AFL_LLVM_CMPLOG=1 afl-clang-fast "${args[@]}" "$exe-cmplog" || return
+  AFL_LLVM_LAF_ALL=1 afl-clang-fast "${args[@]}" "$exe-laf" || return
+  rm -f "$exe-mutator.so"
+  [ -n "$(mutator "$name")" ] || return 0
+  "${CC:-cc}" -O2 -shared -fPIC -DLJF_MUTATOR_ONLY -I "$top" \
+    -I "$top/tests" -I "$fuzz" -include "$(mutator "$name")" \
+    "$fuzz/afl_mutator.c" -o "$exe-mutator.so"
+}
+
 build_afl()
 {
-  local name=$1 dir=$work/afl exe from args
-  exe=$dir/fuzz_$name
+  local name=$1 exe=$work/afl/fuzz_$1 log=$work/afl-build-$1.log from
   mapfile -t from < <(depends "$name")
   if ! up_to_date "$exe.done" "${from[@]}"; then
     need afl-clang-fast afl-fuzz afl-tmin
-    mkdir -p "$dir"
-    mapfile -t args < <(sources "$name"; libs "$name")
-    args=(-g -O2 "${args[@]}" -o)
-    AFL_USE_ASAN=1 AFL_USE_UBSAN=1 afl-clang-fast "${args[@]}" "$exe"
-    AFL_LLVM_CMPLOG=1 afl-clang-fast "${args[@]}" "$exe-cmplog"
-    AFL_LLVM_LAF_ALL=1 afl-clang-fast "${args[@]}" "$exe-laf"
-    rm -f "$exe-mutator.so"
-    if [ -n "$(mutator "$name")" ]; then
-      "${CC:-cc}" -O2 -shared -fPIC -DLJF_MUTATOR_ONLY -I "$top" \
-        -I "$top/tests" -I "$fuzz" -include "$(mutator "$name")" \
-        "$fuzz/afl_mutator.c" -o "$exe-mutator.so"
-    fi
+    mkdir -p "$work/afl"
+    compile_afl "$name" "$exe" >"$log" 2>&1 || {
+      cat "$log" >&2
+      exit 2
+    }
     touch "$exe.done"
-  fi >"$work/afl-build-$name.log" 2>&1 || {
-    cat "$work/afl-build-$name.log" >&2
-    exit 2
-  }
+  fi
   echo "$exe"
 }
 
@@ -293,6 +327,15 @@ show_logs()
   done
 }
 
+# crashed STATUS: libFuzzer's exits for a fault, a sanitizer's, or a signal's.
+crashed()
+{
+  case $1 in
+    1|70|71|77|132|134|135|136|139) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
 run_target()
 {
   local name=$1 job status=0 pids=() pid cpu count cov all
@@ -308,16 +351,21 @@ run_target()
     prepare_afl "$name"
   fi
   for ((job = 0; job < jobs; job++)); do
-    one_"$engine" "$name" "$job" "$exe" &
+    apart one_"$engine" "$name" "$job" "$exe"
     pids+=($!)
   done
-  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
   [ "$engine" != afl ] || collect_afl
   slow_"$engine" "$name"
   report_findings "$name"
   if [ $status != 0 ]; then
     show_logs
-    [ "$findings" -gt 0 ] || findings=1
+    if [ "$findings" = 0 ] && crashed "$status"; then
+      findings=1
+    elif [ "$findings" = 0 ]; then
+      echo "$name: $engine failed (status $status); its logs: $state" >&2
+      failed=1
+    fi
   fi
   cpu=$(used "$state/")
   read -r count cov all < <(stats_"$engine")
@@ -351,18 +399,21 @@ prebuild()
   local name
   for name in "${names[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
-    build_"$engine" "$name" >/dev/null 2>&1 &
+    apart build_"$engine" "$name" >/dev/null 2>&1
   done
   wait || true
 }
 
-total=0
+total=0 failed=0
 mkdir -p "$work"
-trap 'kill $(jobs -p) 2>/dev/null || true' INT TERM
+trap 'stop 1' HUP
+trap 'stop 2' INT
+trap 'stop 15' TERM
 [ ${#names[@]} = 1 ] || prebuild
 for name in "${names[@]}"; do run_target "$name"; done
 if [ "$total" -gt 0 ]; then
   echo "$total findings"
   exit 1
 fi
+[ $failed = 0 ] || die "an engine failed; no findings otherwise"
 echo "no findings"

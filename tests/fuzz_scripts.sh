@@ -32,6 +32,22 @@ cd "$dir"
 
 fuzz/run.sh good --runs=5000 --seed=1 >good.log || fail "a sound target fails"
 grep -q '^good .* 0 findings$' good.log || fail "no line for the sound target"
+# Ended by a signal: its status, no finding, no fuzzer left.
+for signal in TERM HUP; do
+  rm -rf build-fuzz/libfuzzer/state-good
+  fuzz/run.sh good --minutes=5 >stopped.log 2>&1 &
+  pid=$!
+  until grep -q INITED build-fuzz/libfuzzer/state-good/job0.0.log 2>/dev/null
+  do kill -0 $pid && sleep 0.1; done
+  status=0
+  kill -"$signal" $pid
+  wait $pid || status=$?
+  [ $status = $((128 + $(kill -l $signal))) ] || fail "$signal: status $status"
+  if grep -qE "[0-9] findings$" stopped.log; then fail "$signal: reports findings"; fi
+  if grep -lsq "^$PWD/build-fuzz/" /proc/[0-9]*/cmdline; then
+    fail "$signal: leaves the fuzzer running"
+  fi
+done
 status=0
 fuzz/run.sh bad --runs=500000 --seed=1 --record=rows >bad.log 2>&1 || status=$?
 [ $status = 1 ] || fail "a planted fault: exit status $status, not 1"
