@@ -295,6 +295,7 @@ static void named_seeds(void)
     size_t size = 0;
     unsigned char *data;
     if (!strstr(e->d_name, ".bin")) continue;
+    if (strspn(e->d_name, "0123456789abcdef") == 12) continue;
     snprintf(path, sizeof(path), "%s/%s", ljt.data_dir, e->d_name);
     data = ljt_read_file(path, &size);
     if (data && size <= SEED_MAX) {
