@@ -6687,6 +6687,7 @@ LJP_API ljp_status ljp_report(const ljp_aggregate *a, ljp_format format,
 /* - All in one - */
 
 #define LJPI_MARKS 512u
+#define LJPI_MARKS_TELL 4u /* Fewer make no timeline by time. */
 #define LJPI_METAS 32u
 #define LJPI_OBJECTS 18u
 
@@ -8801,7 +8802,8 @@ static void ljpi_plant_end(ljpi_planter *pl)
     snprintf(buf, sizeof(buf), "%llu.%03u s",
              (unsigned long long)(run->final[2] / 1000000000u),
              (unsigned)(run->final[2] / 1000000u % 1000u));
-    ljp_tree_fact(pl->t, "run time", buf);
+    ljp_tree_fact(pl->t, "run time",
+                  run->final[2] < 1000000u ? "under 1 ms" : buf);
     pl->t->duration = run->final[2];
     if (run->final[0] >= 3)
       ljp_tree_warn(pl->t, "recording ended early: see how it ended");
@@ -8941,6 +8943,14 @@ static void ljpi_plant_point(ljpi_planter *pl, ljp_point *p, uint64_t event,
   ljp_tree_point(t, p);
 }
 
+/* Whether the marks tell enough of the time to make it the axis. A short run
+** has few of them, and a coarse clock gives all of them one time. */
+static int ljpi_marks_tell_time(const ljpi_story *run)
+{
+  return run->mark_count >= LJPI_MARKS_TELL &&
+         run->mark[0].time < run->mark[run->mark_count - 1].time;
+}
+
 /* By time if there are marks to tell it, else by number of events. */
 static void ljpi_plant_timeline(ljpi_planter *pl)
 {
@@ -8951,7 +8961,7 @@ static void ljpi_plant_timeline(ljpi_planter *pl)
   ljp_point p;
   memset(&p, 0xff, sizeof(p));
   pl->t->temp_within = a->extra.within;
-  pl->t->by_time = run->mark_count > 1;
+  pl->t->by_time = ljpi_marks_tell_time(run);
   for (i = 0; i < run->mark_count && pl->t->by_time; i++) {
     const ljpi_mark4 *m = &run->mark[i];
     p.at = m->time;

@@ -803,7 +803,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-5IXHK6jnHKLVsulovkyyFvIYhnkbqBM05z+GD9MEG+c='; sty"
+  " script-src 'sha256-bQV0cJUzfYfAtoAwSti1TPycSoYiaP04/fnoe5aL0MA='; sty"
   "le-src 'sha256-Y7EoST82yv1tbm6SUQCgukIjCZuBRuZulJjo6UoQWjQ=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -1142,8 +1142,9 @@ static const char *const ljc_page_tail[] = {
   ";\n",
   "  return(n<0\?\"\\u2212\":\"\")+t+\" \"+u[i];\n",
   "}\n",
-  "const amount=(n,unit)=>unit===\"size\"\?bytes(n):num(n).replace(\"-\","
-  "\"\\u2212\");\n",
+  "const amount=(n,unit)=>unit===\"size\"\?bytes(n):unit===\"share\"\?pct"
+  "(n,100)\n",
+  "  :num(n).replace(\"-\",\"\\u2212\");\n",
   "const signed=(n,unit)=>(n>0\?\"+\":\"\")+amount(n,unit);\n",
   "function pct(a,b){\n",
   "  if(!b)return\"0 %\";\n",
@@ -1167,7 +1168,9 @@ static const char *const ljc_page_tail[] = {
   "   of:\"allocations\"},\n",
   "  {k:\"inuse\",t:\"Still in use\",d:\"not freed by the end of the reco"
   "rding\",\n",
-  "   of:\"blocks\"},\n",
+  "   of:\"blocks\",more:\"Garbage made since the last collection counts "
+  "too: \"+\n",
+  "    \"compare with Peak.\"},\n",
   "  {k:\"peak\",t:\"Peak\",d:\"held at the moment when most was held\",\n",
   "   of:\"blocks\"},\n",
   "  {k:\"temp\",t:\"Temporary\",d:\"freed again almost at once\",\n",
@@ -1417,7 +1420,7 @@ static const char *const ljc_page_tail[] = {
   "    if(in_[i]&&!in_[par[i]])sum+=t[i];\n",
   "  }\n",
   "  $(\"hits\").textContent=any\?pct(sum,t[0])+\" \\u00b7 \"+num(any)+\n",
-  "    (any===1\?\" line\":\" lines\"):\"no match\";\n",
+  "    (any===1\?\" line\":\" lines\")+\" on stacks\":\"no match\";\n",
   "}\n",
   "\n",
   "/* -- Flame graph ----------------------------------------------------"
@@ -1446,11 +1449,15 @@ static const char *const ljc_page_tail[] = {
   "  }\n",
   "  for(const r of rows)r.sort((a,b)=>a.x-b.x);\n",
   "}\n",
+  "/* A place, file:line, keeps its end: the line is what tells it from o"
+  "thers. */\n",
   "function ellipsis(s,w){\n",
   "  const need=g2.measureText(s).width;\n",
   "  if(need<=w)return s;\n",
   "  const n=Math.floor(s.length*w/need)-1;\n",
-  "  return n<2\?\"\":s.slice(0,n)+\"\\u2026\";\n",
+  "  if(n<2)return\"\";\n",
+  "  return/:\\d+$/.test(s)\?\"\\u2026\"+s.slice(-n):s.slice(0,n)+\"\\u20"
+  "26\";\n",
   "}\n",
   "function boxColour(v,n,f){\n",
   "  if(f<0)return dark\?\"#34373c\":\"#e2ded6\";\n",
@@ -1605,6 +1612,7 @@ static const char *const ljc_page_tail[] = {
   "  box.append(el(\"h3\",{},DIFF\?\"Changed most: \"+measure(S.m).t.toLo"
   "werCase()\n",
   "    :measure(S.m).t+\": lines with most\"));\n",
+  "  if(measure(S.m).more)box.append(el(\"p\",{},measure(S.m).more));\n",
   "  for(const f of fs.slice(0,6))\n",
   "    tb.append(el(\"tr\",{},el(\"td\",{},DIFF\?signed(is[f]-was[f],S.un"
   "it)\n",
@@ -1721,6 +1729,11 @@ static const char *const ljc_page_tail[] = {
   ",\n",
   "    temp:[c(\"temp_size\",\"Temporary\"),c(\"temp_count\",\"Temp. coun"
   "t\")]};\n",
+  "    /* What is kept of what was made: a leak stands out by it. */\n",
+  "    const kept={t:\"Kept\",unit:\"share\",k:\"kept\",get:r=>r.v(\"allo"
+  "c_count\")\?\n",
+  "      100*r.v(\"inuse_count\")/r.v(\"alloc_count\"):0};\n",
+  "    all.inuse.push(kept);\n",
   "    return all[S.m].concat(...Object.keys(all).filter(m=>m!==S.m).map("
   "m=>\n",
   "      all[m]),[{t:\"Average\",unit:\"size\",k:\"avg\",get:r=>r.v(\"all"
@@ -1823,7 +1836,8 @@ static const char *const ljc_page_tail[] = {
   "  const s=refill($(\"p-sites\"),el(\"table\",{},el(\"caption\",{cls:\""
   "vh\"},\n",
   "    \"Allocating lines\"),head(cs,num(all.length)+\n",
-  "    (all.length===1\?\" line\":\" lines\"),sites),tb),focus);\n",
+  "    (all.length===1\?\" allocating line\":\" allocating lines\"),sites"
+  "),tb),focus);\n",
   "  if(all.length>shown)s.append(el(\"div\",{cls:\"more\"},el(\"button\""
   ",{on:{\n",
   "    click:()=>{shown*=5;sites();}}},\"Show more\")));\n",
@@ -2032,11 +2046,14 @@ static const char *const ljc_page_tail[] = {
   "      y2:Y(y)}),svg(\"text\",{x:l,y:Y(y)-3},bytes(y)));\n",
   "  box.append(svg(\"line\",{\"class\":\"grid\",x1:l,x2:w-r,y1:Y(0),y2:Y"
   "(0)}));\n",
+  "  let told=\"\";\n",
   "  for(let i=0;i<=4;i++)if(w>500||i%2===0){\n",
-  "    const x=x0+(x1-x0)*i/4;\n",
+  "    const x=x0+(x1-x0)*i/4,at=when(x);\n",
+  "    if(at===told)continue; /* Rounded to the same: once is enough. */\n",
+  "    told=at;\n",
   "    box.append(svg(\"text\",{x:X(x),y:h-6,\"text-anchor\":i===0\?\"sta"
   "rt\":\n",
-  "      i===4\?\"end\":\"middle\"},when(x)));\n",
+  "      i===4\?\"end\":\"middle\"},at));\n",
   "  }\n",
   "  for(const s of has.slice().reverse()){\n",
   "    let d=\"\";\n",
