@@ -15,7 +15,7 @@ cc=gcc flags='' link='' emulator='' type=None cross=''
 asan="-fsanitize=address,undefined,float-divide-by-zero"
 case $kind in
   asan-gcc) flags=$asan ;;
-  asan-clang) cc=clang flags="$asan,unsigned-shift-base" ;;
+  asan-clang) cc=clang flags=$asan ;;
   msan) cc=clang flags='-fsanitize=memory -fsanitize-memory-track-origins' ;;
   tsan) flags='-fsanitize=thread' ;;
   i686) cc=i686-linux-gnu-gcc link=-static type=RelWithDebInfo ;;
