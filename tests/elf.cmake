@@ -62,13 +62,15 @@ if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static")
              COMMAND test_resolver_tsan "--libs=${ljt_libs}")
   endif()
   # Run by hand.
-  add_executable(bench_resolver bench/bench_resolver.c)
-  target_link_libraries(bench_resolver PRIVATE ljmemprof ${CMAKE_DL_LIBS})
-  target_include_directories(bench_resolver PRIVATE
-                             "${CMAKE_CURRENT_SOURCE_DIR}")
-  target_compile_options(bench_resolver PRIVATE ${LJM_WARNINGS})
-  target_compile_definitions(bench_resolver PRIVATE
-                             LJT_LIB="${ljt_libs}/libljt_alpha.so")
+  if(LJM_BENCH)
+    add_executable(bench_resolver bench/bench_resolver.c)
+    target_link_libraries(bench_resolver PRIVATE ljmemprof ${CMAKE_DL_LIBS})
+    target_include_directories(bench_resolver PRIVATE
+                               "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_compile_options(bench_resolver PRIVATE ${LJM_WARNINGS})
+    target_compile_definitions(bench_resolver PRIVATE
+                               LJT_LIB="${ljt_libs}/libljt_alpha.so")
+  endif()
 endif()
 
 # Other opinions on the ELF files of this machine, and of other ones.

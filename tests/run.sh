@@ -46,7 +46,8 @@ for arg; do
 done
 
 # From here on they hold in any folder.
-streams=$(realpath -m -- "$streams") workloads=$(realpath -m -- "$workloads")
+build=$(realpath -m -- "$build") streams=$(realpath -m -- "$streams")
+workloads=$(realpath -m -- "$workloads")
 
 step() { printf '== %s (%s)\n' "$1" "$(date +%T)"; }
 loud() { printf '\n'; printf '!!! %s\n' "$@"; }

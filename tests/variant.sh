@@ -30,14 +30,16 @@ case $kind in
 esac
 shift
 if [ $type = None ]; then
-  flags="-g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $flags"
+  # Unoptimised: compiled in a quarter of the time, and nothing is optimised
+  # away before a sanitizer sees it.
+  flags="-g -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all $flags"
 fi
 
 build=$top/build-$kind
 config=("-DCMAKE_C_COMPILER=$cc" "-DCMAKE_C_FLAGS=$flags"
         "-DCMAKE_BUILD_TYPE=$type" "-DCMAKE_EXE_LINKER_FLAGS=$link"
         "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}"
-        "-DLJM_WERROR=${LJM_WERROR:-OFF}" -DLJM_LUAJIT=)
+        "-DLJM_WERROR=${LJM_WERROR:-OFF}" -DLJM_LUAJIT= -DLJM_BENCH=OFF)
 if [ -n "$cross" ]; then
   config+=(-DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$cross"
            "-DCMAKE_CROSSCOMPILING_EMULATOR=$emulator")
