@@ -5965,9 +5965,25 @@ typedef struct ljmi_level {
                     ** function, or 1: here a coroutine was resumed. */
   GCfunc *fn;       /* Only while the walk goes on. */
   ptrdiff_t link;   /* Of the frame above to this one. */
+  ptrdiff_t link2;  /* Of that one's second frame (vararg functions), or 0. */
+  uint32_t kind;    /* How to tell that it is the same: LJMI_LEVEL_*. */
   uint32_t stack;   /* From the bottom up to here. */
   uint32_t depth;   /* Frames with a key from the bottom up to here. */
 } ljmi_level;
+
+enum {
+  LJMI_LEVEL_LUA,   /* The link is the PC. */
+  LJMI_LEVEL_CONT,  /* The PC is with a continuation. */
+  LJMI_LEVEL_C,     /* C function, called back from. */
+  LJMI_LEVEL_FAST,  /* Fast function, called back from. */
+  LJMI_LEVEL_OTHER  /* Needs a walk. */
+};
+
+/* What is compared first. */
+typedef struct ljmi_link {
+  cTValue *f;
+  ptrdiff_t link;
+} ljmi_link;
 
 #define LJMI_DEPTH 64
 #define LJMI_DEPTH_MAX 4096
@@ -6027,7 +6043,9 @@ typedef struct ljm_vm {
   ljmi_siteslot sites[LJMI_CACHE * 2];
   ljmi_level *levels;      /* Bottom first. */
   ljmi_level *fresh;       /* Top first, of the walk underway. */
+  ljmi_link *links;        /* Of the levels. */
   uint32_t level_count, level_cap;
+  uint32_t level_others;   /* Levels of that kind. */
   uint32_t level_root;     /* Stack that the lowest level stands on. */
   ptrdiff_t level_end;     /* Link of the lowest level's frame. */
   lua_State *leaf_L;       /* What the highest level is below. */
@@ -6504,10 +6522,25 @@ static inline void ljmi_vm4_level(ljmi_level *v, const ljmi_frames *it)
 /* Goes down by a frame, or to whoever resumed the coroutine. 0: neither. */
 static inline int ljmi_vm4_down(ljmi_frames *it, ljmi_level *v)
 {
-  v->link = frame_ftsz(it->f);
+  cTValue *from = it->f;
+  v->link = frame_ftsz(from);
+  v->link2 = 0;
+  if (frame_isvarg(from)) {
+    from = frame_prevd(from);
+    v->link2 = frame_ftsz(from);
+  }
   ljmi_frames_next(it);
+  v->kind = LJMI_LEVEL_OTHER;
   if (it->f > it->bot) {
     ljmi_vm4_level(v, it);
+    if (!v->fn)
+      return 1;
+    if (!isluafunc(v->fn))
+      v->kind = v->key ? LJMI_LEVEL_C : LJMI_LEVEL_FAST;
+    else if (frame_islua(from))
+      v->kind = LJMI_LEVEL_LUA;
+    else if (frame_iscont(from) && !frame_iscont_fficb(from))
+      v->kind = LJMI_LEVEL_CONT;
     return 1;
   }
   if (!ljmi_vm4_resumer(it)) return 0;
@@ -6516,6 +6549,39 @@ static inline int ljmi_vm4_down(ljmi_frames *it, ljmi_level *v)
   v->fn = NULL;
   v->key = 1;
   return 1;
+}
+
+/* The frame at `f`, which has the link it had: does it lead to level v? The
+** links below are compared by themselves. */
+static int ljmi_vm4_leads(cTValue *f, const ljmi_level *v)
+{
+  GCfunc *fn;
+  if (v->link2) {
+    f = frame_prevd(f);
+    if (frame_ftsz(f) != v->link2) return 0;
+  }
+  if (v->kind == LJMI_LEVEL_LUA) return 1;
+  if (v->kind == LJMI_LEVEL_CONT) return (uintptr_t)frame_contpc(f) == v->key;
+  fn = frame_func(v->f);
+  if (fn->c.gct != ~LJ_TFUNC || isluafunc(fn)) return 0;
+  return v->kind == LJMI_LEVEL_FAST ? isffunc(fn)
+                                    : (uintptr_t)fn->c.f == v->key;
+}
+
+/* Are all frames below the one at `f`, of the main thread, as in the last
+** walk? Link by link, the most of which are PCs. */
+static int ljmi_vm4_linked(const ljm_vm *vm, cTValue *f)
+{
+  uint32_t i = vm->level_count;
+  while (i-- > 0) {
+    const ljmi_link *l = &vm->links[i];
+    if (frame_ftsz(f) != l->link) return 0;
+    if (LJMI_UNLIKELY(!frame_islua(f)) &&
+        !ljmi_vm4_leads(f, &vm->levels[i]))
+      return 0;
+    f = l->f;
+  }
+  return vm->level_root != 0 || frame_ftsz(f) == vm->level_end;
 }
 
 static inline int ljmi_vm4_samelevel(const ljmi_level *a, const ljmi_level *b)
@@ -6583,6 +6649,17 @@ static int ljmi_vm4_joins(const ljm_vm *vm, uint32_t depth, uint32_t i)
   return vm->level_root ? depth == vm->depth : depth <= vm->depth;
 }
 
+/* Level i is reached by another link from now on. */
+static void ljmi_vm4_relink(ljm_vm *vm, uint32_t i, const ljmi_level *now)
+{
+  ljmi_level *v = &vm->levels[i];
+  vm->level_others += now->kind == LJMI_LEVEL_OTHER;
+  vm->level_others -= v->kind == LJMI_LEVEL_OTHER;
+  v->kind = now->kind;
+  vm->links[i].link = v->link = now->link;
+  v->link2 = now->link2;
+}
+
 /* Collects the frames below `it` into vm->fresh, down to one that is as in the
 ** last walk with all below. *same gets how many these are; *root what the
 ** lowest frame stands on. */
@@ -6603,6 +6680,7 @@ static uint32_t ljmi_vm4_collect(ljm_vm *vm, ljmi_frames *it, uint32_t *same,
         ljmi_vm4_joins(vm, depth, i)) {
       ljmi_frames at = *it;
       if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, i))) {
+        ljmi_vm4_relink(vm, i - 1, v);
         *same = i;
         *root = vm->level_root;
         return n;
@@ -6621,24 +6699,34 @@ static uint32_t ljmi_vm4_collect(ljm_vm *vm, ljmi_frames *it, uint32_t *same,
 /* When they are not all as in the last walk. */
 static LJMI_NOINLINE uint32_t ljmi_vm4_newbelow(ljm_vm *vm, ljmi_frames *it)
 {
-  uint32_t same, root, stack, depth, i;
-  uint32_t n = ljmi_vm4_collect(vm, it, &same, &root);
+  uint32_t same, root, stack, depth, i, n;
+  if (vm->level_count == 0) vm->level_others = 0;
+  n = ljmi_vm4_collect(vm, it, &same, &root);
   stack = same ? vm->levels[same - 1].stack : root;
   if (n == 0) {
+    for (i = same; i < vm->level_count; i++)
+      vm->level_others -= vm->levels[i].kind == LJMI_LEVEL_OTHER;
     vm->level_count = same;
     vm->level_root = root;
     return stack;
   }
   if (vm->enc4.stacks.count >= vm->max_stacks) return vm->limited;
   depth = same ? vm->levels[same - 1].depth : 0;
+  for (i = same; i < vm->level_count; i++)
+    vm->level_others -= vm->levels[i].kind == LJMI_LEVEL_OTHER;
   vm->level_count = same + n <= vm->level_cap ? same + n : 0;
   vm->level_root = root;
   for (i = same; n-- > 0; i++) {
     ljmi_level *v = &vm->fresh[n];
     v->stack = stack = ljmi_vm4_raise(vm, v, stack);
     v->depth = depth += v->key != 0;
-    if (i < vm->level_cap) vm->levels[i] = *v;
+    if (i >= vm->level_cap) continue;
+    vm->levels[i] = *v;
+    vm->links[i].f = v->f;
+    vm->links[i].link = v->link;
+    vm->level_others += v->kind == LJMI_LEVEL_OTHER;
   }
+  if (vm->level_count == 0) vm->level_others = 0;
   return stack;
 }
 
@@ -6648,9 +6736,15 @@ static inline uint32_t ljmi_vm4_below(ljm_vm *vm, ljmi_frames *it)
   uint32_t n = vm->level_count;
   if (LJMI_LIKELY(it->f == vm->leaf_f && it->L == vm->leaf_L &&
                   tvref(it->L->stack) == vm->leaf_stack && n > 0)) {
-    ljmi_frames at = *it;
-    if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, n + 1)))
-      return vm->levels[n - 1].stack;
+    ljmi_frames at;
+    if (LJMI_LIKELY(vm->level_others == 0 && it->L == mainthread(vm->g))) {
+      if (LJMI_LIKELY(ljmi_vm4_linked(vm, it->f)))
+        return vm->levels[n - 1].stack;
+    } else {
+      at = *it;
+      if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, n + 1)))
+        return vm->levels[n - 1].stack;
+    }
   }
   vm->leaf_L = it->L;
   vm->leaf_f = it->f;
@@ -7433,6 +7527,8 @@ static void ljmi_vm_clear(ljm_vm *vm)
   ljmi_free_array(&vm->mem, vm->modules, vm->module_cap, sizeof(uint32_t));
   ljmi_free_array(&vm->mem, vm->levels, vm->level_cap, sizeof(ljmi_level));
   ljmi_free_array(&vm->mem, vm->fresh, vm->level_cap, sizeof(ljmi_level));
+  ljmi_free_array(&vm->mem, vm->links, vm->level_cap, sizeof(ljmi_link));
+  vm->links = NULL;
   vm->modules = NULL;
   vm->levels = vm->fresh = NULL;
   vm->module_cap = 0;
@@ -7585,13 +7681,10 @@ static ljm_status ljmi_vm4_setup(ljm_vm *vm)
                                               sizeof(ljmi_level));
   vm->fresh = (ljmi_level *)ljmi_alloc_array(&vm->mem, cap,
                                              sizeof(ljmi_level));
-  if (!vm->levels || !vm->fresh) {
-    ljmi_free_array(&vm->mem, vm->levels, cap, sizeof(ljmi_level));
-    ljmi_free_array(&vm->mem, vm->fresh, cap, sizeof(ljmi_level));
-    vm->levels = vm->fresh = NULL;
-    return vm->mem.status;
-  }
+  vm->links = (ljmi_link *)ljmi_alloc_array(&vm->mem, cap, sizeof(ljmi_link));
   vm->level_cap = (uint32_t)cap;
+  if (!vm->levels || !vm->fresh || !vm->links) return vm->mem.status;
+  vm->level_others = 0;
   vm->level_count = 0;
   vm->level_root = 0;
   if (vm->mean > 0) ljmi_vms_next(vm);
