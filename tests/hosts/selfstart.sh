@@ -34,6 +34,31 @@ kept()
        END { print n + 0 }' report.txt
 }
 
+# await COMMAND...: until it succeeds; gives up after 30 s.
+await()
+{
+  local n
+  for ((n = 0; n < 1500; n++)); do
+    if "$@"; then return; fi
+    sleep 0.02
+  done
+  fail "waited in vain for: $*"
+  exit 1
+}
+
+# serve ARGUMENTS...: a serving host under ljrecord; sets pid and host. The
+# file is emptied here, since the shell in the background does it too late:
+# what the host before this one said would be taken for this one's.
+serve()
+{
+  : >out
+  "$record" "$@" ./host serve >out 2>err &
+  pid=$!
+  await grep -q ready out
+  host=$(pgrep -P $pid)
+}
+idle() { "$record" --status "$host" >answer && grep -q idle answer; }
+
 # The table, and now and then the array it goes to.
 near() { [ "$1" -ge "$2" ] && [ "$1" -le $(($2 + $2 / 4 + 40)) ]; }
 
@@ -123,10 +148,7 @@ else
 fi
 
 # Orders from outside, to a host under ljrecord.
-"$record" "--library=$tree" -o s.bin ./host serve >out 2>err &
-pid=$!
-until grep -q ready out; do sleep 0.01; done
-host=$(pgrep -P $pid)
+serve "--library=$tree" -o s.bin
 order()
 {
   local rc=0
@@ -157,20 +179,14 @@ for f in s.bin.*; do
 done
 
 # Recording ends after a time, the host goes on; recording waits for an order.
-"$record" --duration=0.3 -o d.bin ./host serve >out 2>err &
-pid=$!
-until grep -q ready out; do sleep 0.01; done
-host=$(pgrep -P $pid)
-until "$record" --status "$host" | grep -q idle; do sleep 0.05; done
+serve --duration=0.3 -o d.bin
+await idle
 kill "$host"
 wait $pid
 if grep -q 'recorded d.bin .*stopped' err; then ok duration
 else fail "duration: $(cat err)"; fi
 
-"$record" --wait -o e.bin ./host serve >out 2>err &
-pid=$!
-until grep -q ready out; do sleep 0.01; done
-host=$(pgrep -P $pid)
+serve --wait -o e.bin
 equal waits "$(order --status)" "0 VM 1: idle, N bytes written, 0 events dropped"
 equal waited "$(order --start)" \
   "0 VM 1: recording, N bytes written, 0 events dropped"
