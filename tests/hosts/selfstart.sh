@@ -182,7 +182,7 @@ done
 serve --duration=0.3 -o d.bin
 await idle
 kill "$host"
-wait $pid
+wait $pid || fail "exit status $?: $(cat err)"
 if grep -q 'recorded d.bin .*stopped' err; then ok duration
 else fail "duration: $(cat err)"; fi
 
@@ -191,7 +191,7 @@ equal waits "$(order --status)" "0 VM 1: idle, N bytes written, 0 events dropped
 equal waited "$(order --start)" \
   "0 VM 1: recording, N bytes written, 0 events dropped"
 kill "$host"
-wait $pid
+wait $pid || fail "exit status $?: $(cat err)"
 if grep -q 'recorded e.bin .*VM closed' err; then ok late
 else fail "late: $(cat err)"; fi
 exit $bad
