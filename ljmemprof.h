@@ -2885,14 +2885,21 @@ LJM_API uint32_t ljm_encoder4_frame_c(ljm_encoder4 *e, uint64_t address,
   return id;
 }
 
-LJM_API uint32_t ljm_encoder4_frame_vm(ljm_encoder4 *e, ljm_state state)
+/* A frame that one byte tells. */
+static uint32_t ljmi_frame_byte(ljm_encoder4 *e, unsigned kind,
+                                uint32_t value)
 {
   unsigned char *p;
-  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_VM, 0, (uint32_t)state, 0, &p);
+  uint32_t id = ljmi_frame(e, kind, 0, value, 0, &p);
   if (!p) return id;
-  *p++ = (unsigned char)state;
+  *p++ = (unsigned char)value;
   ljmi_def_end(e, p);
   return id;
+}
+
+LJM_API uint32_t ljm_encoder4_frame_vm(ljm_encoder4 *e, ljm_state state)
+{
+  return ljmi_frame_byte(e, LJM_FMT_FRAME_VM, (uint32_t)state);
 }
 
 LJM_API uint32_t ljm_encoder4_frame_jit(ljm_encoder4 *e, uint64_t number,
@@ -2914,12 +2921,7 @@ LJM_API uint32_t ljm_encoder4_frame_fast(ljm_encoder4 *e, uint32_t name)
 
 LJM_API uint32_t ljm_encoder4_frame_gap(ljm_encoder4 *e, ljm_gap gap)
 {
-  unsigned char *p;
-  uint32_t id = ljmi_frame(e, LJM_FMT_FRAME_GAP, 0, (uint32_t)gap, 0, &p);
-  if (!p) return id;
-  *p++ = (unsigned char)gap;
-  ljmi_def_end(e, p);
-  return id;
+  return ljmi_frame_byte(e, LJM_FMT_FRAME_GAP, (uint32_t)gap);
 }
 
 LJM_API uint32_t ljm_encoder4_trace(ljm_encoder4 *e, uint64_t number,

@@ -24,6 +24,7 @@
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtest.h"
+#include "ljtlua.h"
 #include "ljtsink.h"
 #include "ljttree.h"
 
@@ -32,22 +33,6 @@ static const char *const WORK =
   "for i = 1, 2000 do\n"
   "  keep[i % 20 + 1] = { i, tostring(i) .. 'x' }\n"
   "end\n";
-
-static lua_State *new_state(void)
-{
-  lua_State *L = luaL_newstate();
-  if (!L) abort();
-  luaL_openlibs(L);
-  return L;
-}
-
-static void run(lua_State *L, const char *code)
-{
-  if (!LJT_EQ(luaL_dostring(L, code), 0)) {
-    printf("  %s\n", lua_tostring(L, -1));
-    lua_pop(L, 1);
-  }
-}
 
 static ljm_options format(uint32_t f)
 {

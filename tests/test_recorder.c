@@ -16,6 +16,7 @@
 
 #include "ljmemprof.h"
 #include "ljtest.h"
+#include "ljtlua.h"
 #include "ljtsink.h"
 #include "ljtstream.h"
 
@@ -31,22 +32,6 @@ static const char *const WORK =
   "  end\n"
   "end\n"
   "collectgarbage()\n";
-
-static lua_State *new_state(void)
-{
-  lua_State *L = luaL_newstate();
-  if (!L) abort();
-  luaL_openlibs(L);
-  return L;
-}
-
-static void run(lua_State *L, const char *code)
-{
-  if (!LJT_EQ(luaL_dostring(L, code), 0)) {
-    printf("  %s\n", lua_tostring(L, -1));
-    lua_pop(L, 1);
-  }
-}
 
 /* The events of a stream: how many lines begin with an event's name. A
 ** stream cut short may be given. */
