@@ -4833,6 +4833,7 @@ typedef struct ljmi_module {
   const ljm_image *use; /* `img`, another module's of the same file, NULL. */
   uint64_t seen;        /* Last refresh that found it. */
   int program;          /* The main program. */
+  int sure;             /* Path and build-id are known to belong together. */
 } ljmi_module;
 
 /* In the copy of the loader's list: each module's is followed by its program
@@ -5325,6 +5326,68 @@ static ljm_status ljmi_resolver_stage(ljm_resolver *r, const ljmi_list *list,
   return status;
 }
 
+/* A module's file that is being read. */
+typedef struct ljmi_module_file {
+  ljm_reader reader; /* Of `fd`. */
+  ljmi_elf e;
+  int fd;
+} ljmi_module_file;
+
+/* 0: it cannot be opened. */
+static int ljmi_module_file_open(const ljmi_module *m, ljmi_module_file *f)
+{
+  f->reader.size = 0;
+  f->reader.read = ljmi_file_read;
+  f->reader.user = &f->fd;
+  f->fd = ljmi_file_open(m->program ? LJMI_PROGRAM : m->path, &f->reader.size);
+  return f->fd >= 0;
+}
+
+/* Reads the headers; LJM_E_NOTFOUND if the file is not what was loaded. */
+static ljm_status ljmi_module_file_begin(ljm_resolver *r, const ljmi_module *m,
+                                         ljmi_module_file *f, ljm_image *img)
+{
+  ljm_status status =
+    ljmi_elf_begin(&f->e, img, &f->reader, &r->opts.limits);
+  if (status != LJM_OK) return status;
+  if (f->e.is64 != (sizeof(void *) == 8) ||
+      !ljmi_build_id_equal(&m->m.build_id, &img->build_id))
+    return LJM_E_NOTFOUND;
+  return m->m.build_id.size != 0 || m->phdr_hash == f->e.phdr_hash
+           ? LJM_OK
+           : LJM_E_NOTFOUND;
+}
+
+static void ljmi_module_file_close(ljmi_module_file *f)
+{
+  ljmi_elf_end(&f->e);
+  close(f->fd);
+}
+
+/* Do path and build-id belong together, whenever each was read? */
+static int ljmi_module_is_sure(ljm_resolver *r, const ljmi_module *m)
+{
+  ljmi_module_file f;
+  ljm_image probe;
+  int same;
+  if (m->sure || m->program) return 1;
+  if (m->m.build_id.size == 0 || !ljmi_module_file_open(m, &f)) return 0;
+  ljmi_image_init(&probe, &r->mem);
+  same = ljmi_module_file_begin(r, m, &f, &probe) == LJM_OK;
+  ljmi_module_file_close(&f);
+  return same;
+}
+
+/* Keeps the candidates whose memory was that of the listed module for sure.
+** Between list and look another one may have taken the place. */
+static size_t ljmi_resolver_sift(ljm_resolver *r, size_t count)
+{
+  size_t i, kept = 0;
+  for (i = 0; i < count; i++)
+    if (ljmi_module_is_sure(r, r->found[i].m)) r->found[kept++] = r->found[i];
+  return kept;
+}
+
 /* Makes the candidates the loaded modules. Nothing fails any more. */
 static void ljmi_resolver_commit(ljm_resolver *r, size_t count)
 {
@@ -5333,6 +5396,7 @@ static void ljmi_resolver_commit(ljm_resolver *r, size_t count)
   for (i = 0; i < count; i++) {
     ljmi_module *m = r->found[i].m;
     m->seen = r->epoch;
+    m->sure = 1;
     r->map[i].vaddr = m->m.base;
     r->map[i].size = m->m.id - 1;
     r->map[i].name = 0;
@@ -5368,8 +5432,8 @@ static ljm_status ljmi_resolver_reserve_map(ljm_resolver *r, size_t count)
   return LJM_OK;
 }
 
-/* Lists and looks until the counters stay, a few times at most; what is only
-** passing by then is seen next time, since the list stays marked. */
+/* Lists and looks until the counters stay, a few times at most. If they do
+** not, what is not sure is left for the next time: the list stays marked. */
 static ljm_status ljmi_resolver_relist(ljm_resolver *r, ljmi_elf *e)
 {
   ljm_status status = LJM_OK;
@@ -5387,6 +5451,7 @@ static ljm_status ljmi_resolver_relist(ljm_resolver *r, ljmi_elf *e)
       moving = ljm_resolver_check(r);
     }
   }
+  if (status == LJM_OK && moving) count = ljmi_resolver_sift(r, count);
   if (status == LJM_OK) status = ljmi_resolver_reserve_map(r, count);
   if (status == LJM_OK) ljmi_resolver_commit(r, count);
   if (status != LJM_OK || moving) r->dirty = 1;
@@ -5416,34 +5481,18 @@ LJM_API ljm_status ljm_resolver_refresh(ljm_resolver *r)
   return status;
 }
 
-/* Is the file that is being read the one that was loaded? */
-static int ljmi_module_is_file(const ljmi_module *m, const ljmi_elf *e)
-{
-  if (e->is64 != (sizeof(void *) == 8)) return 0;
-  if (!ljmi_build_id_equal(&m->m.build_id, &e->img->build_id)) return 0;
-  return m->m.build_id.size != 0 || m->phdr_hash == e->phdr_hash;
-}
-
 /* Reads the symbols from one kind of table of the module's file. */
 static ljm_status ljmi_module_from_file(ljm_resolver *r, ljmi_module *m,
                                         ljm_symbols_from from)
 {
-  ljm_reader reader;
+  ljmi_module_file f;
   ljm_status status;
-  ljmi_elf e;
-  int fd;
-  reader.size = 0;
-  fd = ljmi_file_open(m->program ? LJMI_PROGRAM : m->path, &reader.size);
-  if (fd < 0) return LJM_E_IO;
-  reader.read = ljmi_file_read;
-  reader.user = &fd;
+  if (!ljmi_module_file_open(m, &f)) return LJM_E_IO;
   ljmi_image_init(&m->img, &r->mem);
-  status = ljmi_elf_begin(&e, &m->img, &reader, &r->opts.limits);
-  if (status == LJM_OK && !ljmi_module_is_file(m, &e)) status = LJM_E_NOTFOUND;
-  if (status == LJM_OK) status = ljmi_elf_sections(&e);
-  if (status == LJM_OK) status = ljmi_image_from(&e, from);
-  ljmi_elf_end(&e);
-  close(fd);
+  status = ljmi_module_file_begin(r, m, &f, &m->img);
+  if (status == LJM_OK) status = ljmi_elf_sections(&f.e);
+  if (status == LJM_OK) status = ljmi_image_from(&f.e, from);
+  ljmi_module_file_close(&f);
   return status;
 }
 

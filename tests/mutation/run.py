@@ -27,8 +27,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 HEADERS = {"ljmemprof.h": 0, "ljparse.h": 8192}
 FLAGS = "-O1 -w -fsanitize=address -fno-sanitize-recover=all"
-TESTS = "^test_(avl|elf|format4|hostile|parse_[dlr])|" \
-    "^fuzz_(stream|blocks|elf|dynamic|resolver|avl|symtab)$"
+TESTS = "^test_(avl|elf|format4|hostile|parse_[dlr]|resolver(_libs)?$)|" \
+    "^fuzz_(stream|blocks|elf|dynamic|resolver|avl|symtab|lines)$"
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=2000:"
                     "allocator_may_return_null=1",
