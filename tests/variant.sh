@@ -16,7 +16,7 @@ asan="-fsanitize=address,undefined,float-divide-by-zero"
 case $kind in
   asan-gcc) flags=$asan ;;
   asan-clang) cc=clang flags=$asan ;;
-  msan) cc=clang flags='-fsanitize=memory -fsanitize-memory-track-origins' ;;
+  msan) cc=clang flags='-fsanitize=memory -fsanitize-memory-track-origins -O1' ;;
   tsan) flags='-fsanitize=thread' ;;
   i686) cc=i686-linux-gnu-gcc link=-static type=RelWithDebInfo ;;
   s390x) cc=s390x-linux-gnu-gcc link=-static type=RelWithDebInfo cross=s390x
@@ -31,7 +31,7 @@ esac
 shift
 if [ $type = None ]; then
   # Unoptimised: compiled in a quarter of the time, and nothing is optimised
-  # away before a sanitizer sees it.
+  # away before a sanitizer sees it. (MSan's code is too slow for that.)
   flags="-g -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all $flags"
 fi
 
