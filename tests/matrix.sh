@@ -6,12 +6,13 @@
 #   --list    names the rows
 # A row that has passed for this commit is not run again, so a run that was
 # broken off goes on where it was. `upstream` needs a network, or
-# LJM_UPSTREAM=DIR with a checkout of LuaJIT's v2.1.
+# LJM_UPSTREAM=DIR with a checkout of LuaJIT's v2.1. i686 and arm64 are
+# cross-built, arm64 runs under qemu-user.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=$top/build/matrix
 
-# NAME  arguments for make. An option is left out of a tree by the list below.
+# NAME  arguments for make, with ";" between them
 options='
 default
 nogc64      XCFLAGS=-DLUAJIT_DISABLE_GC64
@@ -26,10 +27,14 @@ nogc64-noffi     XCFLAGS=-DLUAJIT_DISABLE_GC64 -DLUAJIT_DISABLE_FFI
 nogc64-sysmalloc XCFLAGS=-DLUAJIT_DISABLE_GC64 -DLUAJIT_USE_SYSMALLOC
 nogc64-asserts   XCFLAGS=-DLUAJIT_DISABLE_GC64 -DLUA_USE_ASSERT -DLUA_USE_APICHECK
 nojit-noffi      XCFLAGS=-DLUAJIT_DISABLE_JIT -DLUAJIT_DISABLE_FFI
+static      BUILDMODE=static
+off         XCFLAGS=-DLUAJIT_DISABLE_MEMPROF
+i686        CROSS=i686-linux-gnu-;HOST_CC=i686-linux-gnu-gcc -static;TARGET_LDFLAGS=@i686@
+arm64       CROSS=aarch64-linux-gnu-;HOST_CC=gcc
 '
 trees='debian-2022 openresty-2023 openresty-2025 upstream'
 slice='debian-2022:nogc64 openresty-2023:asserts openresty-2025:default
-       debian-2022:nojit-noffi'
+       debian-2022:nojit-noffi debian-2022:off'
 
 all_rows()
 {
@@ -57,21 +62,90 @@ done
 mkdir -p "$out"
 commit=$(git -C "$top" describe --always --dirty 2>/dev/null || echo none)
 
-# run_row TREE OPTION NAME: builds and tests; prints the closing line.
+# Programs of the i686 rows find their libc where the cross compiler has it.
+i686=/usr/i686-linux-gnu/lib
+i686=-Wl,--dynamic-linker=$i686/ld-linux.so.2,--disable-new-dtags,-rpath,$i686
+
+arguments() # OPTION: its arguments for make, one a line.
+{
+  awk -v o="$1" '$1 == o { $1 = ""; print substr($0, 2) }' <<<"$options" |
+    tr ';' '\n' | sed "s|@i686@|$i686|" | grep . || true
+}
+
+# build_row TREE OPTION NAME: prints the path of luajit.
+build_row()
+{
+  local source=$1 args
+  [ "$1" != upstream ] || source=${LJM_UPSTREAM:-upstream}
+  mapfile -t args < <(arguments "$2")
+  bash "$top/luajit-patch/build.sh" "--name=../matrix/$3/luajit" "$source" \
+    "${args[@]}"
+}
+
+# test_row LUAJIT BUILD [CMAKE-ARGUMENT...]: the tests labelled luajit. Our own
+# programs are not optimised, which compiles in a third of the time.
+test_row()
+{
+  local luajit=$1 build=$2
+  shift 2
+  cmake -S "$top" -B "$build" "-DLJM_LUAJIT=$luajit" \
+    "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}" \
+    "-DLJM_WORKLOADS=${LJM_WORKLOADS:-$top/../shared/workloads}" \
+    -DCMAKE_BUILD_TYPE=Debug "$@" >/dev/null &&
+    cmake --build "$build" --target luajit_tests >/dev/null || return 1
+  (cd "$build" &&
+   ctest -L '^luajit$' --no-tests=error --output-on-failure --timeout 1800)
+}
+
+# A build that leaves the profiler out says so at each way in.
+without()
+{
+  local luajit=$1 dir
+  dir=$(mktemp -d)
+  (cd "$dir" && "$luajit" -e '
+    local function refused(ok, message, errno)
+      assert(ok == nil and message == "profiler misuse" and errno == 22)
+    end
+    local jm = require("jit.memprof")
+    refused(misc.memprof.start("stream"))
+    refused(misc.memprof.stop())
+    refused(jm.start("stream", "depth=1"))
+    for _, name in ipairs({ "stop", "flush", "mark" }) do refused(jm[name]()) end
+    assert(jm.running() == false)' &&
+   LJMEMPROF=file=stream "$luajit" -e 'local t = {}' &&
+   ! "$luajit" -jmemprof=stream -e 'print("ran")' >said 2>&1 &&
+   grep 'profiler misuse' said && ! grep '^ran' said && [ ! -e stream ]) &&
+    ! nm "$(dirname "$luajit")/../lib/libluajit-5.1.a" | grep -E 'lj[mp]i?_'
+}
+
+qemu='qemu-aarch64 -L /usr/aarch64-linux-gnu'
+
+# emulated PROGRAM SCRIPT: a script that runs it.
+emulated()
+{
+  printf '#!/bin/sh\nexec %s %s "$@"\n' "$qemu" "$1" >"$2"
+  chmod +x "$2"
+}
+
+# run_row TREE OPTION NAME: builds and tests.
 run_row()
 {
-  local tree=$1 option=$2 name=$3 args luajit source=$1
-  args=$(awk -v o="$option" '$1 == o { $1 = ""; print substr($0, 2) }' \
-         <<<"$options")
-  [ "$tree" != upstream ] || source=${LJM_UPSTREAM:-upstream}
-  luajit=$(bash "$top/luajit-patch/build.sh" "--name=../matrix/$name/luajit" "$source" \
-           ${args:+"$args"}) || return 1
-  cmake -S "$top" -B "$out/$name/build" "-DLJM_LUAJIT=$luajit" \
-    "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}" \
-    "-DLJM_WORKLOADS=${LJM_WORKLOADS:-$top/../shared/workloads}" >/dev/null &&
-    cmake --build "$out/$name/build" --target luajit_tests >/dev/null || return 1
-  (cd "$out/$name/build" &&
-   ctest -L '^luajit$' --no-tests=error --output-on-failure --timeout 900)
+  local luajit build=$out/$3/build
+  luajit=$(build_row "$@") || return 1
+  case $2 in
+    off) without "$luajit" && echo '100% tests passed' ;;
+    i686)
+      test_row "$luajit" "$build" -DCMAKE_C_COMPILER=i686-linux-gnu-gcc \
+        "-DCMAKE_EXE_LINKER_FLAGS=$i686" ;;
+    arm64)
+      emulated "$luajit" "$luajit-qemu"
+      emulated "$build/ljparse" "$out/$3/ljparse-qemu"
+      test_row "$luajit-qemu" "$build" "-DLJM_LJPARSE=$out/$3/ljparse-qemu" \
+        -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_SYSTEM_NAME=Linux \
+        -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+        "-DCMAKE_CROSSCOMPILING_EMULATOR=${qemu// /;}" ;;
+    *) test_row "$luajit" "$build" ;;
+  esac
 }
 
 bad=0
@@ -89,7 +163,11 @@ for row in "${rows[@]}"; do
     verdict=failed bad=1
     tail -n 60 "$out/$name.log"
   fi
-  echo "$commit $verdict $(date -u +%F)" >"$result"
+  said=$(sed -nE 's/^[0-9]+% tests passed, .*failed out of/tests/p
+                  s/.*left out: */without /p' "$out/$name.log" \
+         "$out/$name/build/Testing/Temporary/LastTest.log" 2>/dev/null |
+         sort -u | paste -sd, | sed 's/,/, /g' || true)
+  echo "$commit $verdict $(date -u +%F) $said" >"$result"
   echo "$row: $verdict, $((SECONDS - start)) s," \
     "$(grep -E '^[0-9]+% tests passed' "$out/$name.log" || echo 'not built')"
 done
@@ -97,14 +175,19 @@ done
 [ -z "$write" ] || {
   echo '# LuaJIT trees and options, as they were run'
   echo
-  echo 'Written by `tests/matrix.sh --all --write`, x86-64.'
+  echo 'Written by `tests/matrix.sh --all --write` on x86-64; what has no row was'
+  echo 'not run. Of a row that passed, the result counts the tests of ctest and'
+  echo 'what they said was left out for that build.'
   echo
   echo '| tree | option | commit | result | date |'
   echo '|---|---|---|---|---|'
   for f in "$out"/*.result; do
     name=$(basename "$f" .result)
-    read -r c v d <"$f"
-    echo "| ${name%+*} | ${name#*+} | $c | $v | $d |"
+    read -r c v d rest <"$f"
+    echo "| ${name%+*} | ${name#*+} | $c | $v${rest:+: $rest} | $d |"
   done
+  printf '\n| option | arguments for make |\n|---|---|\n'
+  awk 'NF { name = $1; $1 = ""; print "| " name " | `" substr($0, 2) "` |" }' \
+    <<<"$options" | sed 's/`default`/default/'
 } >"$top/tests/MATRIX.md"
 exit $bad
