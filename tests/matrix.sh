@@ -135,13 +135,16 @@ run_row()
   case $2 in
     off) without "$luajit" && echo '100% tests passed' ;;
     i686)
-      test_row "$luajit" "$build" -DCMAKE_C_COMPILER=i686-linux-gnu-gcc \
+      echo 'left out: lpeg, a C module'
+      test_row "$luajit" "$build" -DLJM_CROSS=ON \
+        -DCMAKE_C_COMPILER=i686-linux-gnu-gcc \
         "-DCMAKE_EXE_LINKER_FLAGS=$i686" ;;
     arm64)
+      echo 'left out: lpeg, a C module'
       emulated "$luajit" "$luajit-qemu"
       emulated "$build/ljparse" "$out/$3/ljparse-qemu"
       test_row "$luajit-qemu" "$build" "-DLJM_LJPARSE=$out/$3/ljparse-qemu" \
-        -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_SYSTEM_NAME=Linux \
+        -DLJM_CROSS=ON -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_SYSTEM_NAME=Linux \
         -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
         "-DCMAKE_CROSSCOMPILING_EMULATOR=${qemu// /;}" ;;
     *) test_row "$luajit" "$build" ;;

@@ -721,6 +721,199 @@ static void case_libraries(void)
   }
 }
 
+/* -- Names are written once ---------------------------------------------- */
+
+/* How often some bytes occur in a stream; of format 4 in the blocks that are
+** no copies. */
+static size_t occurs(const ljt_sink *s, uint32_t f, const char *text)
+{
+  size_t n = 0, size = strlen(text), at = 14, end;
+  if (f == 3) at = 0;
+  for (; at < s->size; at = end) {
+    const unsigned char *p = s->data + at;
+    end = s->size;
+    if (f == 4) {
+      end = at + 32 + (p[12] | (size_t)p[13] << 8 | (size_t)p[14] << 16);
+      if (!LJT_OK(p[0] == 0x9d && end <= s->size)) return 0;
+      if (p[5] & 1) continue;
+    }
+    for (; p + size <= s->data + end; p++)
+      n += *p == (unsigned char)text[0] && memcmp(p, text, size) == 0;
+  }
+  return n;
+}
+
+/* A C function that allocates 1000 times is named once. */
+static void case_symbol_once(void)
+{
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    lua_State *L = new_state();
+    ljm_options o = format(f);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    ljt_text t;
+    int i;
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    for (i = 0; i < 1000; i++) {
+      lua_pushcfunction(L, case_inner);
+      LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
+    }
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(row_of(&t, "case_inner"), 1000);
+    LJT_EQ(occurs(&kept, f, "case_inner"), 1);
+    LJT_OK(kept.size > 2000 && kept.size < 65536);
+    ljt_text_drop(&t);
+    ljt_sink_free(&kept);
+    lua_close(L);
+  }
+}
+
+#define LINES 4000
+#define TEXT (LINES * 44 + 44)
+
+/* A chunk of 176 KB, whose text is its name: 4000 functions that make a table
+** each. `mark` is its last line's. */
+static void make_functions(char *text, const char *mark)
+{
+  int i, n;
+  char *p = text;
+  p += sprintf(p, "local f = { }%30s\n", "");
+  for (i = 0; i < LINES; i++) {
+    n = sprintf(p, "f[%d] = function() return { } end", i + 1);
+    p += n + sprintf(p + n, "%*s\n", 43 - n, i == LINES - 2 ? mark : "");
+  }
+  (void)sprintf(p - 44, "for i = 1, #f do f[i]() end%16s", "");
+}
+
+static void call_text(lua_State *L, const char *text)
+{
+  LJT_EQ(luaL_loadbuffer(L, text, strlen(text), text), 0);
+  LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
+}
+
+/* Its name is in a stream of format 4 once, and a name that differs far from
+** its start is another one. `limit` 0: the default. */
+static void names_once(size_t limit, const char *const *texts)
+{
+  lua_State *L = new_state();
+  ljm_options o = format(4);
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  ljt_text t;
+  int i;
+  o.no_live = 1;
+  o.encoder.name_limit = limit;
+  if (limit) o.encoder.buffer_size = limit * 4;
+  LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+  for (i = 0; i < 2; i++) call_text(L, texts[i]);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
+  LJT_OK(row_of(&t, "allocations") > LINES * 4);
+  LJT_EQ(occurs(&kept, 4, "local f = { }"), 2);
+  for (i = 0; i < 2; i++)
+    LJT_EQ(occurs(&kept, 4, i ? "--two" : "--one"), limit ? 1 : 0);
+  LJT_EQ(occurs(&kept, 4, "...#"), limit ? 0 : 2);
+  LJT_OK(kept.size < 1000000 + (limit ? 4 * TEXT : 0));
+  ljt_text_drop(&t);
+  ljt_sink_free(&kept);
+  lua_close(L);
+}
+
+/* Format 3 repeats it for each function, cut to its limit. */
+static void names_cut(size_t limit, const char *const *texts)
+{
+  lua_State *L = new_state();
+  ljm_options o = format(3);
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  ljt_text t;
+  int i;
+  o.encoder.name_limit = limit;
+  LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+  for (i = 0; i < 2; i++) call_text(L, texts[i]);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
+  LJT_OK(occurs(&kept, 3, "local f = { }") >= LINES * 2);
+  LJT_EQ(occurs(&kept, 3, "...#"), occurs(&kept, 3, "local f = { }"));
+  LJT_OK(kept.size < LINES * 2 * ((limit ? limit : 1024) + 200));
+  ljt_text_drop(&t);
+  ljt_sink_free(&kept);
+  lua_close(L);
+}
+
+static void case_chunk_once(void)
+{
+  lua_State *L = new_state();
+  char *one = (char *)malloc(TEXT + 1), *two = (char *)malloc(TEXT + 1);
+  const char *texts[2];
+  int lines = keeps_lines(L);
+  lua_close(L);
+  if (!one || !two) abort();
+  make_functions(one, "--one");
+  make_functions(two, "--two");
+  LJT_EQ(strlen(one), TEXT - 1);
+  texts[0] = one;
+  texts[1] = two;
+  if (lines) {
+    names_once(0, texts);
+    names_once(200000, texts);
+    names_cut(0, texts);
+    names_cut(64, texts);
+  } else {
+    printf("  left out: names (this LuaJIT drops them)\n");
+  }
+  free(one);
+  free(two);
+}
+
+/* -- Calls that fail ------------------------------------------------------ */
+
+static void *old_block;
+
+/* One block, grown once in vain, and one that it does not get. */
+__attribute__((noinline)) static int case_failing(lua_State *L)
+{
+  void *ud;
+  lua_Alloc f = lua_getallocf(L, &ud);
+  old_block = f(ud, NULL, 0, 1000);
+  refuse = 1;
+  LJT_OK(old_block && !f(ud, old_block, 1000, 3000) && !f(ud, NULL, 0, 5000));
+  refuse = 0;
+  return 0;
+}
+
+/* A call that fails is no allocation, and the old block stays. */
+static void case_failed_calls(void)
+{
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    lua_State *L = new_state();
+    ljm_options o = format(f);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    ljt_text t;
+    void *ud;
+    lua_Alloc g;
+    inner = lua_getallocf(L, &inner_ud);
+    lua_setallocf(L, limited, NULL);
+    lua_pushcfunction(L, case_failing);
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(row_of(&t, "case_failing"), 1);
+    LJT_OK(strstr(t.data, " holds 1000B: 1 allocs, 0 frees\n") != NULL);
+    LJT_OK(strstr(t.data, "\nfailed calls: 2\n") != NULL);
+    ljt_text_drop(&t);
+    ljt_sink_free(&kept);
+    g = lua_getallocf(L, &ud);
+    (void)g(ud, old_block, 1000, 0);
+    lua_close(L);
+  }
+}
+
 int main(int argc, char **argv)
 {
   int i;
@@ -742,6 +935,9 @@ int main(int argc, char **argv)
   LJT_CASE(case_pace);
   LJT_CASE(case_host_calls);
   LJT_CASE(case_libraries);
+  LJT_CASE(case_symbol_once);
+  LJT_CASE(case_chunk_once);
+  LJT_CASE(case_failed_calls);
   unlink(path);
   rmdir(dir);
   return ljt_end();
