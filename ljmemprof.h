@@ -891,7 +891,8 @@ LJM_API void ljm_resolver_free(ljm_resolver *r);
 
 struct lua_State;
 
-/* All-zero means the defaults. What only format 4 has is LJM_E_ARG with 3. */
+/* All-zero means the defaults. What only format 4 has is LJM_E_ARG with 3, and
+** the other way round. */
 typedef struct ljm_options {
   uint32_t format;  /* Stream format: 3 or 4; 0: 4. */
   uint32_t depth;   /* Most frames of a call stack, the newest ones; 0: 64;
@@ -900,6 +901,10 @@ typedef struct ljm_options {
   uint64_t seed;    /* Of the samples' random distances; 0: any. */
   int no_live;      /* Not 0: do not tell at the end what the objects still
                     ** held are, which takes a walk over the heap. */
+  int eager;        /* Not 0: write the names of all C functions of all modules
+                    ** at the start, those of new modules when they load. 0:
+                    ** a name when its function first allocates. Format 3
+                    ** only: there, not here, readers look for neighbours. */
   ljm_encoder_options encoder; /* Its allocator is the recorder's, too. */
 } ljm_options;
 
@@ -6082,6 +6087,8 @@ typedef struct ljm_vm {
   struct ljm_vm *next, *prev;  /* Running recorders. */
   /* Format 3. */
   ljmi_set protos, cfuncs, traces;
+  ljmi_set ahead;    /* Modules whose names are in the stream, by id. */
+  int eager;
   ljmi_place internal;
   ljmi_pcslot pcs[LJMI_CACHE];
   ljmi_keyslot keys[LJMI_CACHE];
@@ -6209,12 +6216,48 @@ static void ljmi_vm_forget(ljm_vm *vm)
   vm->level_count = 0;
 }
 
+/* Writes the names of a module's functions, the preferred one of each address.
+** 0: it has none, or is gone again. */
+static int ljmi_vm3_names(ljm_vm *vm, const ljm_loaded_module *m)
+{
+  const ljm_image *img = ljm_resolver_symbols(&vm->res, m);
+  ljm_symbol sym;
+  uint64_t last = UINT64_MAX;
+  size_t i;
+  for (i = 0; img && ljm_image_symbol(img, i, &sym) == LJM_OK; i++) {
+    if (sym.vaddr == last) continue;
+    last = sym.vaddr;
+    if (ljm_encoder_csym(&vm->enc, (uintptr_t)(last + m->bias), sym.name,
+                         sym.name_size) != LJM_OK)
+      break;
+  }
+  return img != NULL;
+}
+
+/* Eager: the names of modules that came. Those that it takes the place of must
+** be written again if they come back. */
+static void ljmi_vm3_ahead(ljm_vm *vm)
+{
+  size_t i, j;
+  for (i = 0; i < ljm_resolver_module_count(&vm->res); i++) {
+    const ljm_loaded_module *m = ljm_resolver_module(&vm->res, i), *old;
+    if (!m->loaded || ljmi_set_has(&vm->ahead, m->id)) continue;
+    for (j = 0; j < ljm_resolver_module_count(&vm->res); j++) {
+      old = ljm_resolver_module(&vm->res, j);
+      if (old->base - m->base < m->size || m->base - old->base < old->size)
+        ljmi_set_remove(&vm->ahead, old->id);
+    }
+    if (ljmi_vm3_names(vm, m)) (void)ljmi_set_add(&vm->ahead, &vm->mem, m->id);
+  }
+}
+
 /* Look at the loader's list if it has changed. */
 static inline void ljmi_vm_fresh(ljm_vm *vm)
 {
   if (LJMI_UNLIKELY(ljm_resolver_check(&vm->res))) {
     (void)ljm_resolver_refresh(&vm->res);
     ljmi_vm_forget(vm);
+    if (vm->eager) ljmi_vm3_ahead(vm);
   }
 }
 
@@ -6307,6 +6350,7 @@ static void ljmi_vm3_cname(ljm_vm *vm, uintptr_t addr)
   int n;
   if (ljm_resolver_lookup(&vm->res, addr, &at) != LJM_OK || !at.module) return;
   if (at.symbol.name && at.symbol_addr == addr) {
+    if (ljmi_set_has(&vm->ahead, at.module->id)) return;
     (void)ljm_encoder_csym(&vm->enc, addr, at.symbol.name,
                            at.symbol.name_size);
     return;
@@ -7574,6 +7618,7 @@ static void ljmi_vm_clear(ljm_vm *vm)
   ljmi_vm_forget(vm);
   ljmi_set_free(&vm->protos, &vm->mem);
   ljmi_set_free(&vm->traces, &vm->mem);
+  ljmi_set_free(&vm->ahead, &vm->mem);
   ljmi_set_free(&vm->sampled, &vm->mem);
   ljmi_free_array(&vm->mem, vm->modules, vm->module_cap, sizeof(uint32_t));
   ljmi_free_array(&vm->mem, vm->levels, vm->level_cap, sizeof(ljmi_level));
@@ -7637,6 +7682,7 @@ static int ljmi_options_valid(const ljm_options *o)
 {
   if (o->format != 0 && o->format != 3 && o->format != 4) return 0;
   if (o->format == 3 && (o->depth || o->sample || o->no_live)) return 0;
+  if (o->format != 3 && o->eager) return 0;
   return o->depth <= LJMI_DEPTH_MAX && o->sample <= UINT64_C(1) << 48;
 }
 
@@ -7674,6 +7720,7 @@ static ljm_status ljmi_vm_prepare(lua_State *L, const ljm_options *o,
   vm->format = o->format ? o->format : 4;
   vm->depth = o->depth ? o->depth : LJMI_DEPTH;
   vm->no_live = o->no_live;
+  vm->eager = o->eager;
   vm->mean = (double)o->sample;
   vm->random = o->seed ? o->seed
                        : ljmi_clock(NULL) ^ (uint64_t)(uintptr_t)vm;
@@ -7739,7 +7786,24 @@ static ljm_status ljmi_vm4_setup(ljm_vm *vm)
   vm->level_count = 0;
   vm->level_root = 0;
   if (vm->mean > 0) ljmi_vms_next(vm);
-  return ljmi_vm4_mark(vm, LJM_MARK_START, 0);
+  (void)ljmi_vm4_mark(vm, LJM_MARK_START, 0);
+  return ljm_encoder4_flush(&vm->enc4);
+}
+
+/* The parts' headers, between them the names that are written ahead. A file
+** that takes the first one counts as started. */
+static ljm_status ljmi_vm3_setup(ljm_vm *vm)
+{
+  ljm_status st;
+  if (!vm->eager) {
+    (void)ljm_encoder_open(&vm->enc);
+    return ljm_encoder_flush(&vm->enc);
+  }
+  st = ljm_encoder_flush(&vm->enc);
+  if (st != LJM_OK) return st;
+  ljmi_vm3_ahead(vm);
+  (void)ljm_encoder_open(&vm->enc);
+  return LJM_OK;
 }
 
 /* Opens the stream and writes its header. */
@@ -7760,7 +7824,6 @@ static ljm_status ljmi_vm_open(ljm_vm *vm, const ljm_options *o,
   if (vm->format == 3) {
     vm->b = &vm->enc.b;
     st = ljm_encoder_init(&vm->enc, &sink, &o->encoder);
-    if (st == LJM_OK) (void)ljm_encoder_open(&vm->enc);
     ljmi_place_set(&vm->internal, &internal);
   } else {
     vm->b = &vm->enc4.b;
@@ -7768,10 +7831,8 @@ static ljm_status ljmi_vm_open(ljm_vm *vm, const ljm_options *o,
   }
   if (st != LJM_OK) return ljmi_fail(err, st, 0, 0);
   st = ljm_resolver_init(&vm->res, &ro);
-  if (st == LJM_OK && vm->format == 4) st = ljmi_vm4_setup(vm);
   if (st == LJM_OK)
-    st = vm->format == 3 ? ljm_encoder_flush(&vm->enc)
-                         : ljm_encoder4_flush(&vm->enc4);
+    st = vm->format == 3 ? ljmi_vm3_setup(vm) : ljmi_vm4_setup(vm);
   if (st != LJM_OK) {
     if (err) *err = vm->b->out.error;
     st = ljmi_fail(err, st, 0, 0);

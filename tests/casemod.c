@@ -10,6 +10,7 @@
 
 int CASE_JOIN(NAME, _tables)(lua_State *L);
 int CASE_JOIN(NAME, _udata)(lua_State *L);
+int CASE_JOIN(luaopen_, NAME)(lua_State *L);
 
 /* As many tables as the argument says. */
 int CASE_JOIN(NAME, _tables)(lua_State *L)
@@ -25,5 +26,22 @@ int CASE_JOIN(NAME, _tables)(lua_State *L)
 int CASE_JOIN(NAME, _udata)(lua_State *L)
 {
   lua_newuserdata(L, (size_t)lua_tointeger(L, 1));
+  return 1;
+}
+
+/* Has no name where the library is stripped. */
+__attribute__((noinline)) static int CASE_JOIN(NAME, _hidden)(lua_State *L)
+{
+  lua_newuserdata(L, 8);
+  return 1;
+}
+
+int CASE_JOIN(luaopen_, NAME)(lua_State *L)
+{
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, CASE_JOIN(NAME, _tables));
+  lua_setfield(L, -2, "tables");
+  lua_pushcfunction(L, CASE_JOIN(NAME, _hidden));
+  lua_setfield(L, -2, "hidden");
   return 1;
 }

@@ -37,6 +37,35 @@ static inline void ljt_text_drop(ljt_text *t)
   memset(t, 0, sizeof(*t));
 }
 
+/* The text report of a stream, and how reading it ended. */
+static inline ljp_status ljt_report(const unsigned char *data, size_t size,
+                                    ljt_text *t)
+{
+  ljp_profile *p = NULL;
+  ljp_status st;
+  memset(t, 0, sizeof(*t));
+  if (ljp_profile_new(&p, NULL) != LJP_OK) abort();
+  (void)ljp_profile_feed(p, data, size);
+  st = ljp_profile_finish(p);
+  (void)ljp_profile_report(p, LJP_TEXT, NULL, ljt_text_write, t);
+  ljp_profile_free(p);
+  return st;
+}
+
+/* The number behind "NAME: " or "NAME:0xADDR: " of the first such row. */
+static inline uint64_t ljt_row(const ljt_text *t, const char *name)
+{
+  size_t n = strlen(name);
+  const char *p = t->data;
+  for (; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+    const char *colon;
+    if (strncmp(p, name, n) != 0 || p[n] != ':') continue;
+    colon = strchr(p + n, ' ');
+    return colon ? strtoull(colon, NULL, 10) : 0;
+  }
+  return 0;
+}
+
 /* What all paths have of `m` by themselves. */
 static inline uint64_t ljt_sum(const ljp_tree *t, ljp_metric m)
 {

@@ -89,41 +89,13 @@ static int in_child(void (*fn)(void))
   return status;
 }
 
-/* The text report of a stream, and how reading it ended. */
-static ljp_status report(const unsigned char *data, size_t size, ljt_text *t)
-{
-  ljp_profile *p = NULL;
-  ljp_status st;
-  memset(t, 0, sizeof(*t));
-  if (ljp_profile_new(&p, NULL) != LJP_OK) abort();
-  (void)ljp_profile_feed(p, data, size);
-  st = ljp_profile_finish(p);
-  (void)ljp_profile_report(p, LJP_TEXT, NULL, ljt_text_write, t);
-  ljp_profile_free(p);
-  return st;
-}
-
 static ljp_status report_file(ljt_text *t)
 {
   size_t size = 0;
   unsigned char *data = ljt_read_file(path, &size);
-  ljp_status st = report(data ? data : (const unsigned char *)"", size, t);
+  ljp_status st = ljt_report(data ? data : (const unsigned char *)"", size, t);
   free(data);
   return st;
-}
-
-/* The number behind "NAME: " or "NAME:0xADDR: " of the first such row. */
-static uint64_t row_of(const ljt_text *t, const char *name)
-{
-  size_t n = strlen(name);
-  const char *p = t->data;
-  for (; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
-    const char *colon;
-    if (strncmp(p, name, n) != 0 || p[n] != ':') continue;
-    colon = strchr(p + n, ' ');
-    return colon ? strtoull(colon, NULL, 10) : 0;
-  }
-  return 0;
 }
 
 /* -- Full disks ---------------------------------------------------------- */
@@ -192,7 +164,7 @@ static void case_disk_full(void)
     LJT_EQ(in_child(fill_disk), 0);
     LJT_OK(file_size() > 50000 && file_size() <= 100000);
     LJT_EQ(report_file(&t), LJP_E_TRUNCATED);
-    LJT_OK(row_of(&t, "events") > 3000);
+    LJT_OK(ljt_row(&t, "events") > 3000);
     ljt_text_drop(&t);
   }
   LJT_EQ(in_child(fill_disk_lua), 0);
@@ -238,7 +210,7 @@ static int sink_goes_wrong(size_t i, uint64_t at, uint32_t f)
   wrong = kept.calls >= at;
   LJT_EQ(res.error.sys_errno, wrong ? sinks[i].sys_errno : 0);
   LJT_EQ(st, wrong && sinks[i].sys_errno ? LJM_E_IO : LJM_OK);
-  LJT_EQ(report(kept.data, kept.size, &t),
+  LJT_EQ(ljt_report(kept.data, kept.size, &t),
          st == LJM_OK ? LJP_END : LJP_E_TRUNCATED);
   ljt_text_drop(&t);
   ljt_sink_free(&kept);
@@ -355,11 +327,11 @@ static void case_killed(void)
     LJT_OK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     size = file_size();
     LJT_EQ(report_file(&t), LJP_E_TRUNCATED);
-    events = row_of(&t, "events");
+    events = ljt_row(&t, "events");
     ljt_text_drop(&t);
     LJT_EQ(in_child(stopped), 0);
     LJT_EQ(report_file(&t), LJP_END);
-    all = row_of(&t, "events");
+    all = ljt_row(&t, "events");
     ljt_text_drop(&t);
     /* Addresses differ from run to run, and so do their lengths. */
     LJT_OK(size + 65536 + 16384 > file_size());
@@ -407,7 +379,7 @@ static void case_exits(void)
       status = in_child(child_code ? exits : exits_c);
       LJT_OK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
       LJT_EQ(report_file(&t), LJP_END);
-      LJT_OK(row_of(&t, "events") > 3000);
+      LJT_OK(ljt_row(&t, "events") > 3000);
       ljt_text_drop(&t);
     }
   }
@@ -492,7 +464,7 @@ static void case_no_memory(void)
     lua_settop(L, 0);
     LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
     refuse = 0;
-    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
     LJT_OK(t.data && strstr(t.data, "\nallocations: 0, +0B"));
     ljt_text_drop(&t);
     ljt_sink_free(&kept);
@@ -527,7 +499,7 @@ static void case_put_back(void)
     }
     lua_close(L);
     LJT_EQ(kept.closed, 1);
-    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
     ljt_text_drop(&t);
     ljt_sink_free(&kept);
     if (i == 50) pages = mapped_pages();
@@ -650,15 +622,15 @@ static void case_host_calls(void)
     LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
     for (i = 0; i < 10; i++) call_functions(L);
     LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
-    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
-    LJT_EQ(row_of(&t, "case_inner"), 30);
-    LJT_EQ(row_of(&t, "case_outer"), 60); /* Its closure of case_inner. */
+    LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(ljt_row(&t, "case_inner"), 30);
+    LJT_EQ(ljt_row(&t, "case_outer"), 60); /* Its closure of case_inner. */
     if (keeps_lines(L)) {
-      LJT_EQ(row_of(&t, "=host:2"), 10);
-      LJT_EQ(row_of(&t, "=host:4"), 10);
-      LJT_EQ(row_of(&t, "=host:6"), 10);
+      LJT_EQ(ljt_row(&t, "=host:2"), 10);
+      LJT_EQ(ljt_row(&t, "=host:4"), 10);
+      LJT_EQ(ljt_row(&t, "=host:6"), 10);
     } else {
-      LJT_EQ(row_of(&t, "=:0"), 30); /* LuaJIT drops the name, too. */
+      LJT_EQ(ljt_row(&t, "=:0"), 30); /* LuaJIT drops the name, too. */
     }
     ljt_text_drop(&t);
     ljt_sink_free(&kept);
@@ -710,11 +682,11 @@ static void case_libraries(void)
     at[2] = visit(L, 0, 5);
     LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
     if (at[0] != at[1]) printf("  (not at one address)\n");
-    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
-    LJT_EQ(row_of(&t, "alpha_tables"), 10);
-    LJT_EQ(row_of(&t, "beta_tables"), 7);
-    LJT_EQ(row_of(&t, "alpha_udata"), 2);
-    LJT_EQ(row_of(&t, "beta_udata"), 1);
+    LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(ljt_row(&t, "alpha_tables"), 10);
+    LJT_EQ(ljt_row(&t, "beta_tables"), 7);
+    LJT_EQ(ljt_row(&t, "alpha_udata"), 2);
+    LJT_EQ(ljt_row(&t, "beta_udata"), 1);
     ljt_text_drop(&t);
     ljt_sink_free(&kept);
     lua_close(L);
