@@ -6017,8 +6017,8 @@ typedef struct ljmi_siteslot {
 typedef struct ljmi_level {
   lua_State *L;
   cTValue *f;
-  uintptr_t key;    /* PC, or the address of a C function, or 0: a fast
-                    ** function, or 1: here a coroutine was resumed. */
+  uintptr_t key;    /* PC, or the address of a C function, or one of
+                    ** LJMI_KEY_*, or 0: nothing to tell. */
   GCfunc *fn;       /* Only while the walk goes on. */
   ptrdiff_t link;   /* Of the frame above to this one. */
   ptrdiff_t link2;  /* Of that one's second frame (vararg functions), or 0. */
@@ -6030,9 +6030,14 @@ typedef struct ljmi_level {
 enum {
   LJMI_LEVEL_LUA,   /* The link is the PC. */
   LJMI_LEVEL_CONT,  /* The PC is with a continuation. */
-  LJMI_LEVEL_C,     /* C function, called back from. */
-  LJMI_LEVEL_FAST,  /* Fast function, called back from. */
+  LJMI_LEVEL_C,     /* C or fast function, called back from. */
   LJMI_LEVEL_OTHER  /* Needs a walk. */
+};
+
+enum {
+  LJMI_KEY_RESUMED = 1,  /* Here a coroutine was resumed. */
+  LJMI_KEY_HOST,         /* Here C code ran one: what is below is not known. */
+  LJMI_KEY_FAST          /* Fast function 0, and so on. */
 };
 
 /* What is compared first. */
@@ -6565,6 +6570,48 @@ static uint32_t ljmi_vm4_gap(ljm_vm *vm, ljm_gap gap)
   return ljm_encoder4_frame_gap(&vm->enc4, gap);
 }
 
+/* Name of a fast function. LuaJIT's list has string_format for string.format,
+** and io_method_read. */
+static const char *ljmi_fast_name(uint32_t ffid, char *buf, size_t size)
+{
+  static const char *const names[] = {
+    "Lua", "C",
+#undef FFDEF
+#define FFDEF(name) #name,
+#include "lj_ffdef.h"
+#undef FFDEF
+  };
+  static const char *const libs[] = {
+    "coroutine_", "math_", "bit_", "string_", "table_", "io_", "os_",
+    "debug_", "jit_", "ffi_"
+  };
+  const char *name = ffid < sizeof(names) / sizeof(*names) ? names[ffid] : "?";
+  size_t i, n;
+  for (i = 0; i < sizeof(libs) / sizeof(*libs); i++) {
+    n = strlen(libs[i]);
+    if (strncmp(name, libs[i], n) != 0 || strlen(name) >= size) continue;
+    memcpy(buf, name, strlen(name) + 1);
+    buf[n - 1] = '.';
+    return buf;
+  }
+  return name;
+}
+
+static uint32_t ljmi_vm4_fast(ljm_vm *vm, uint32_t ffid)
+{
+  uintptr_t key = LJMI_KEY_FAST + (uintptr_t)ffid;
+  ljmi_frameslot *c = ljmi_vm4_slot(vm, key);
+  if (LJMI_UNLIKELY(c->key != key || c->pt)) {
+    char buf[64];
+    const char *name = ljmi_fast_name(ffid, buf, sizeof(buf));
+    c->frame = ljm_encoder4_frame_fast(
+      &vm->enc4, ljm_encoder4_string(&vm->enc4, name, strlen(name)));
+    c->key = key;
+    c->pt = NULL;
+  }
+  return c->frame;
+}
+
 static inline uint32_t ljmi_vm4_push(ljm_vm *vm, uint32_t stack,
                                      uint32_t frame)
 {
@@ -6600,6 +6647,27 @@ static int ljmi_vm4_resumer(ljmi_frames *it)
 #endif
 }
 
+/* Where that is not to be found, C code runs the coroutine. 0: this was said,
+** or it is the main thread. */
+static int ljmi_vm4_hosted(ljmi_frames *it)
+{
+#if LJ_TARGET_X86ORX64 || LJ_TARGET_ARM64
+  if (!it->left || it->L == mainthread(G(it->L))) return 0;
+  it->left = NULL;
+  return 1;
+#else
+  UNUSED(it);
+  return 0;
+#endif
+}
+
+/* Key of a function that is not Lua code. */
+static inline uintptr_t ljmi_vm4_ckey(const GCfunc *fn)
+{
+  return isffunc(fn) ? LJMI_KEY_FAST + (uintptr_t)fn->c.ffid
+                     : (uintptr_t)fn->c.f;
+}
+
 /* The frame as a level, its stack not known yet. */
 static inline void ljmi_vm4_level(ljmi_level *v, const ljmi_frames *it)
 {
@@ -6608,16 +6676,29 @@ static inline void ljmi_vm4_level(ljmi_level *v, const ljmi_frames *it)
   v->f = it->f;
   v->fn = fn;
   v->key = 0;
-  if (fn && isluafunc(fn))
-    v->key = (uintptr_t)it->pc;
-  else if (fn && !isffunc(fn))
-    v->key = (uintptr_t)fn->c.f;
+  if (fn) v->key = isluafunc(fn) ? (uintptr_t)it->pc : ljmi_vm4_ckey(fn);
 }
 
-/* Goes down by a frame, or to whoever resumed the coroutine. 0: neither. */
+/* Goes down from the bottom to whoever runs the coroutine. 0: nobody. */
+static LJMI_NOINLINE int ljmi_vm4_leave(ljmi_frames *it, ljmi_level *v)
+{
+  if (ljmi_vm4_resumer(it))
+    v->key = LJMI_KEY_RESUMED;
+  else if (ljmi_vm4_hosted(it))
+    v->key = LJMI_KEY_HOST;
+  else
+    return 0;
+  v->L = it->L;
+  v->f = it->f;
+  v->fn = NULL;
+  return 1;
+}
+
+/* Goes down by a frame, or to whoever runs the coroutine. 0: neither. */
 static inline int ljmi_vm4_down(ljmi_frames *it, ljmi_level *v)
 {
   cTValue *from = it->f;
+  if (LJMI_UNLIKELY(from <= it->bot)) return 0;
   v->link = frame_ftsz(from);
   v->link2 = 0;
   if (frame_isvarg(from)) {
@@ -6631,19 +6712,14 @@ static inline int ljmi_vm4_down(ljmi_frames *it, ljmi_level *v)
     if (!v->fn)
       return 1;
     if (!isluafunc(v->fn))
-      v->kind = v->key ? LJMI_LEVEL_C : LJMI_LEVEL_FAST;
+      v->kind = LJMI_LEVEL_C;
     else if (frame_islua(from))
       v->kind = LJMI_LEVEL_LUA;
     else if (frame_iscont(from) && !frame_iscont_fficb(from))
       v->kind = LJMI_LEVEL_CONT;
     return 1;
   }
-  if (!ljmi_vm4_resumer(it)) return 0;
-  v->L = it->L;
-  v->f = it->f;
-  v->fn = NULL;
-  v->key = 1;
-  return 1;
+  return ljmi_vm4_leave(it, v);
 }
 
 /* The frame at `f`, which has the link it had: does it lead to level v? The
@@ -6658,9 +6734,8 @@ static int ljmi_vm4_leads(cTValue *f, const ljmi_level *v)
   if (v->kind == LJMI_LEVEL_LUA) return 1;
   if (v->kind == LJMI_LEVEL_CONT) return (uintptr_t)frame_contpc(f) == v->key;
   fn = frame_func(v->f);
-  if (fn->c.gct != ~LJ_TFUNC || isluafunc(fn)) return 0;
-  return v->kind == LJMI_LEVEL_FAST ? isffunc(fn)
-                                    : (uintptr_t)fn->c.f == v->key;
+  return fn->c.gct == ~LJ_TFUNC && !isluafunc(fn) &&
+         ljmi_vm4_ckey(fn) == v->key;
 }
 
 /* Are all frames below the one at `f`, of the main thread, as in the last
@@ -6725,7 +6800,12 @@ static uint32_t ljmi_vm4_raise(ljm_vm *vm, const ljmi_level *v,
   ljmi_frames it;
   if (v->key == 0) return stack;
   if (!v->fn)
-    return ljmi_vm4_push(vm, stack, ljmi_vm4_gap(vm, LJM_GAP_RESUMED));
+    return ljmi_vm4_push(vm, stack,
+                         ljmi_vm4_gap(vm, v->key == LJMI_KEY_HOST
+                                            ? LJM_GAP_HOST
+                                            : LJM_GAP_RESUMED));
+  if (isffunc(v->fn))
+    return ljmi_vm4_push(vm, stack, ljmi_vm4_fast(vm, v->fn->c.ffid));
   if (!isluafunc(v->fn)) {
     ljmi_vm_fresh(vm);
     return ljmi_vm4_push(vm, stack, ljmi_vm4_cframe(vm, v->key));
@@ -6966,19 +7046,37 @@ static uint32_t ljmi_vm4_tailcalled(ljm_vm *vm, ljmi_frames *it,
   return ljmi_vm4_leafsite(vm, it, fn, state);
 }
 
+/* The highest frames of a stack, `keep` of them at most, and a mark if there
+** are more. */
+static uint32_t ljmi_vm4_highest(ljm_vm *vm, uint32_t stack, uint32_t keep)
+{
+  const ljm_node *nodes = vm->enc4.stacks.nodes;
+  uint32_t s = stack, n = 0;
+  while (s && s != vm->cut && n < keep) {
+    vm->fresh[n++].stack = nodes[s].frame;
+    s = nodes[s].parent;
+  }
+  if (s == 0 || s == vm->cut) return stack;
+  s = vm->cut;
+  while (n-- > 0) s = ljmi_vm4_push(vm, s, vm->fresh[n].stack);
+  return s;
+}
+
 /* The stack of a node and the calls it is in, on top of `stack`. */
 static uint32_t ljmi_vm4_chain(ljm_vm *vm, const MemprofSites *s,
                                uint32_t node, uint32_t stack)
 {
   uint32_t chain[256], n = 0;
-  for (; node && n < 256; node = s->node[node].up) {
+  for (; node && n < 256 && n < vm->depth; node = s->node[node].up)
     chain[n++] = node;
-    if (vm->depth <= 1) break;
-  }
-  while (n-- > 0)
+  if (vm->depth > 1)
+    stack = node ? vm->cut : ljmi_vm4_highest(vm, stack, vm->depth - n);
+  while (n-- > 0) {
+    const MemprofNode *nd = &s->node[chain[n]];
     stack = ljmi_vm4_push(vm, stack,
-                          ljmi_vm4_line(vm, s->node[chain[n]].pt,
-                                        s->node[chain[n]].pos));
+                          nd->pt ? ljmi_vm4_line(vm, nd->pt, nd->pos)
+                                 : ljmi_vm4_fast(vm, nd->pos));
+  }
   return stack;
 }
 

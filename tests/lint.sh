@@ -71,10 +71,11 @@ names()
     word=$(grep -vE "^(${p,,}i?_[a-z0-9_]+|${p}I?_[A-Z0-9_]+)$" \
            "$dir/new.txt") && fail "$h.h: names without prefix:" "$word"
     # Macros and functions as written, so that parts compiled elsewhere count.
-    # The guard has its own name, a libc's feature macro its libc's.
+    # The guard has its own name, a libc's feature macro its libc's, and what
+    # LuaJIT's list of fast functions is written with LuaJIT's.
     word=$(code "$h.h" | grep -oE '^ *# *define +\w+' | awk '{ print $NF }' |
            grep -vE "^(${p}I?_[A-Z0-9_]+|${p,,}i_[a-z0-9_]+)$" |
-           grep -vxE "${h^^}_H|_GNU_SOURCE") &&
+           grep -vxE "${h^^}_H|_GNU_SOURCE|FFDEF") &&
       fail "$h.h: macros without prefix:" "$word"
     word=$(code "$h.h" | grep -E '^[A-Za-z][^;=]*\(' | grep -v '^typedef' |
            sed -E 's/\(.*//; s/.*[ *]//' |
@@ -85,7 +86,8 @@ names()
       fail "$h.h: double underscores:" "$word"
     # Internal macros end with the header.
     word=$(code "$h.h" | grep -oE '^ *# *undef +\w+' | awk '{ print $NF }' |
-           grep -vE "^(${p}I_|${p,,}i_)") && fail "$h.h: undefines:" "$word"
+           grep -vE "^(${p}I_|${p,,}i_|FFDEF$)") &&
+      fail "$h.h: undefines:" "$word"
   done
   [ -s "$dir/all.txt" ] || fail "no names found"
   word=$(grep -nowE "$foreign" ljmemprof.h ljparse.h) &&

@@ -89,6 +89,22 @@ static int in_child(void (*fn)(void))
   return status;
 }
 
+/* A stream as folded stacks, with the number of allocations. */
+static void folded(const unsigned char *data, size_t size, ljt_text *t)
+{
+  ljp_profile *p = NULL;
+  ljp_tree *tree = NULL;
+  memset(t, 0, sizeof(*t));
+  if (ljp_profile_new(&p, NULL) != LJP_OK) abort();
+  (void)ljp_profile_feed(p, data, size);
+  LJT_EQ(ljp_profile_finish(p), LJP_END);
+  if (ljp_profile_tree(p, NULL, &tree) != LJP_OK) abort();
+  LJT_EQ(ljp_tree_prune(tree, 0, SIZE_MAX), LJP_OK);
+  LJT_EQ(ljp_tree_folded(tree, LJP_ALLOC_COUNT, ljt_text_write, t), LJP_OK);
+  ljp_tree_free(tree);
+  ljp_profile_free(p);
+}
+
 static ljp_status report_file(ljt_text *t)
 {
   size_t size = 0;
@@ -638,6 +654,45 @@ static void case_host_calls(void)
   }
 }
 
+/* Functions that C runs, with and without room for the stacks. */
+static void case_host_stacks(void)
+{
+  static const struct {
+    const char *name;
+    uint32_t max_stacks;
+    const char *text[3];
+  } rows[] = {
+    {"stacks", 0, {"\nhost:2 10\n", "\n(host C code);host:4 10\n",
+                   "\n(host C code);host:6 10\n"}},
+    {"no room", 20, {"\n(stack left out);case_inner ",
+                     "\n(stack left out);host:6 9\n", "\nhost:2 10\n"}}
+  };
+  size_t i, k;
+  int n;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    lua_State *L = new_state();
+    ljm_options o = format(4);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    ljt_text t;
+    ljt.row = rows[i].name;
+    o.encoder.max_stacks = rows[i].max_stacks;
+    LJT_EQ(luaL_loadbuffer(L, HOST, strlen(HOST), "=host"), 0);
+    LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    for (n = 0; n < 10; n++) call_functions(L);
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    folded(kept.data, kept.size, &t);
+    for (k = 0; k < 3 && keeps_lines(L); k++)
+      if (!LJT_OK(strstr(t.data, rows[i].text[k]) != NULL))
+        printf("%s\nlacks %s\n", t.data, rows[i].text[k]);
+    ljt_text_drop(&t);
+    ljt_sink_free(&kept);
+    lua_close(L);
+  }
+  ljt.row = NULL;
+}
+
 /* -- Libraries ----------------------------------------------------------- */
 
 static const char *libs[2];
@@ -906,6 +961,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_put_back);
   LJT_CASE(case_pace);
   LJT_CASE(case_host_calls);
+  LJT_CASE(case_host_stacks);
   LJT_CASE(case_libraries);
   LJT_CASE(case_symbol_once);
   LJT_CASE(case_chunk_once);
