@@ -5694,6 +5694,7 @@ LJM_API void ljm_resolver_free(ljm_resolver *r)
 
 #include "luajit.h"
 #include "lj_obj.h"
+#include "lj_gc.h"
 #include "lj_buf.h"
 #include "lj_ctype.h"
 #include "lj_cdata.h"
@@ -5856,6 +5857,50 @@ static inline uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
 /* Frame records looked at for one of JIT code. */
 #define LJMI_RECORDS 16
 
+#if LJ_TARGET_ARM64 && defined(__GNUC__)
+
+/* Whether functions of the VM keep frame records depends on how it was
+** compiled. The allocator of a probe looks for its caller's one: the next
+** record must be that of the function which made the probe. */
+typedef struct ljmi_probe {
+  const uintptr_t *frame;
+  int records;
+} ljmi_probe;
+
+static void *ljmi_probe_alloc(void *ud, void *p, size_t osz, size_t nsz)
+{
+  ljmi_probe *probe = (ljmi_probe *)ud;
+  const uintptr_t *fp = (const uintptr_t *)__builtin_frame_address(0);
+  const uintptr_t *up = (const uintptr_t *)fp[0];
+  UNUSED(p); UNUSED(osz); UNUSED(nsz);
+  probe->records = up > fp && up < probe->frame &&
+                   up[0] == (uintptr_t)probe->frame;
+  return NULL;
+}
+
+static LJMI_NOINLINE void ljmi_trace_probe(lua_State *L)
+{
+  global_State *g = G(L);
+  lua_Alloc f = g->allocf;
+  void *ud = g->allocd;
+  void *(*volatile call)(lua_State *, void *, GCSize, GCSize) =
+    lj_mem_realloc;
+  ljmi_probe probe;
+  probe.frame = (const uintptr_t *)__builtin_frame_address(0);
+  probe.records = 0;
+  g->allocf = ljmi_probe_alloc;
+  g->allocd = &probe;
+  (void)call(L, NULL, 0, 0);
+  g->allocf = f;
+  g->allocd = ud;
+  G2MP(g)->L = NULL;
+  G2MP(g)->records = (uint8_t)probe.records;
+}
+
+#else
+#define ljmi_trace_probe(L) UNUSED(L)
+#endif
+
 /* The trace whose machine code returns to `ra`, or NULL. */
 static GCtrace *ljmi_trace_of(jit_State *J, uintptr_t ra)
 {
@@ -5872,7 +5917,7 @@ static GCtrace *ljmi_trace_of(jit_State *J, uintptr_t ra)
 }
 
 /* Where machine code goes on after the call underway, or 0: the first return
-** address within the JIT's memory. Needs frame records. */
+** address within the JIT's memory. Not known without frame records. */
 static uintptr_t ljmi_trace_find(global_State *g, GCtrace **res)
 {
 #if LJ_TARGET_ARM64 && defined(__GNUC__)
@@ -5880,8 +5925,8 @@ static uintptr_t ljmi_trace_find(global_State *g, GCtrace **res)
   lua_State *L = gco2th(gcref(g->cur_L));
   const uintptr_t *fp = (const uintptr_t *)__builtin_frame_address(0);
   const uintptr_t *top = (const uintptr_t *)cframe_raw(L->cframe);
-  int n;
-  for (n = 0; n < LJMI_RECORDS && fp && fp < top; n++) {
+  int n = G2MP(g)->records ? 0 : LJMI_RECORDS;
+  for (; n < LJMI_RECORDS && fp && fp < top; n++) {
     const uintptr_t *up = (const uintptr_t *)fp[0];
     uintptr_t ra = fp[1];
     *res = ljmi_trace_of(J, ra);
@@ -6966,7 +7011,8 @@ static uint32_t ljmi_vm4_internal(ljm_vm *vm)
   case LJ_VMST_ASM: state = LJM_STATE_ASM; break;
   case LJ_VMST_INTERP: case LJ_VMST_C: case LJ_VMST_RECORD:
     state = LJM_STATE_RECORD; break;
-  default: state = LJM_STATE_START; break;
+  default:  /* On a trace that is not known, or before all. */
+    state = tvref(vm->g->jit_base) ? LJM_STATE_JIT : LJM_STATE_START; break;
   }
   return vm->vm_site[state];
 }
@@ -7948,6 +7994,9 @@ static ljm_status ljmi_vm_begin(ljm_vm *vm, const ljm_options *o,
   ljm_status st = ljmi_vm_open(vm, o, err);
   if (st != LJM_OK) return st;
   ljmi_self_leave(vm);
+#if LJ_HASJIT && !LJ_TARGET_X86ORX64
+  ljmi_trace_probe(mainthread(vm->g));
+#endif
   if (vm->format == 3) {
     vm->hook = ljmi_vm3_hook;
     vm->foreign = ljmi_vm3_foreign;
