@@ -7,6 +7,7 @@
 #   tree     nothing at the top but what belongs there; scripts executable
 #   docs     files that the documentation names exist
 #   shell    shellcheck over the scripts
+#   series   the patches' hunks are as long as their headers say
 set -euo pipefail
 export LC_ALL=C
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -188,6 +189,32 @@ docs()
         grep -oE '`[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*`' "$page" | tr -d '`' |
           grep -E '/|\.(sh|h|c|md|txt)$' | grep -vE '^(\.\.|build|jit)/'
       } | sort -u)
+  done
+}
+
+# Hunks that were edited, or merged, without their counts: patch cuts them off.
+series()
+{
+  local p word
+  for p in luajit-patch/series/*.patch; do
+    word=$(awk '
+      function done() {
+        if (open && (old != want_old || new != want_new))
+          print FILENAME ": " header ": has " old " old lines, " new " new"
+        open = 0
+      }
+      function count(text,  part) {
+        return split(text, part, ",") > 1 ? part[2] : 1
+      }
+      /^@@ / { done(); open = 1; header = $2 " " $3; old = new = 0
+               want_old = count($2); want_new = count($3); next }
+      /^diff / { done() }
+      !open { next }
+      /^ / || /^$/ { old++; new++ }
+      /^-/ { old++ }
+      /^\+/ { new++ }
+      END { done() }' "$p")
+    [ -z "$word" ] || fail "$word"
   done
 }
 
