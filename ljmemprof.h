@@ -975,7 +975,9 @@ LJM_API ljm_status ljm_recorder_mark(struct lua_State *L, const char *label,
 **   control      take orders, see ljm_control
 **   wait         record nothing before the first order; implies control
 **   log=PATH     tell in this file, one line each, what begins, ends, fails
-** A value with any other word is refused as a whole. A recording ends with
+** A value with any other word is refused as a whole: a line on standard error
+** says which word, and nothing is recorded. A recording that cannot start is
+** told in the log, or if there is none, once on standard error. One ends with
 ** its VM or process. A child process (fork) goes on in a file of its own at
 ** its next event if the name has "%p", else not. Nothing of it happens in a
 ** process with privileges that its user lacks (setuid, capabilities), or in a
@@ -8193,11 +8195,13 @@ typedef struct ljmi_orders {
   uint32_t limit;          /* Recordings of a process. */
   uint32_t begun;          /* So far. */
   uint32_t vms;            /* VMs so far. */
+  int told;                /* Standard error has heard of a failure. */
   ljm_options opts;
   int log;                 /* Open file or -1. */
   struct stat log_stat;    /* What it was when it was opened. */
   struct ljmi_self *first; /* All VMs of the process. */
   char file[LJMI_SELF_PATH];
+  char bad[96];            /* What is wrong with the environment's value. */
 } ljmi_orders;
 
 static ljmi_orders ljmi_self_orders;
@@ -8248,7 +8252,7 @@ static int ljmi_self_is(const char *word, size_t len, const char *name)
   return len == strlen(name) && memcmp(word, name, len) == 0;
 }
 
-static int ljmi_self_log(const char *word, uint32_t number, const char *what);
+static void ljmi_self_fail(uint32_t number, const char *of, const char *what);
 
 /* Opens the log. It is kept open: a host may give up the rights to do so
 ** later, or its idea of the file system. */
@@ -8292,6 +8296,14 @@ static int ljmi_self_word(ljmi_orders *o, const char *s, size_t len)
   return 1;
 }
 
+/* Keeps what is wrong with a word. */
+static int ljmi_self_bad(ljmi_orders *o, const char *s, size_t len)
+{
+  (void)snprintf(o->bad, sizeof(o->bad), "\"%.*s\" is not understood",
+                 (int)(len < 64 ? len : 64), s);
+  return 0;
+}
+
 /* The whole value. */
 static int ljmi_self_parse(ljmi_orders *o, const char *s)
 {
@@ -8299,15 +8311,18 @@ static int ljmi_self_parse(ljmi_orders *o, const char *s)
   for (;;) {
     if (strncmp(s, "file=", 5) == 0) {
       len = strlen(s + 5);
-      if (len == 0 || len >= sizeof(o->file)) return 0;
+      if (len == 0 || len >= sizeof(o->file))
+        return ljmi_self_bad(o, s, len + 5);
       memcpy(o->file, s + 5, len + 1);
       return 1;
     }
     len = strcspn(s, ",");
-    if (!ljmi_self_word(o, s, len)) return 0;
-    if (!s[len]) return 0;  /* No file. */
+    if (!ljmi_self_word(o, s, len)) return ljmi_self_bad(o, s, len);
+    if (!s[len]) break;
     s += len + 1;
   }
+  memcpy(o->bad, "no file=PATH at its end", 24);
+  return 0;
 }
 
 static void ljmi_self_prefork(void) { pthread_mutex_lock(&ljmi_lock); }
@@ -8336,7 +8351,7 @@ static int ljmi_self_wanted(void)
                            ljmi_self_child);
   }
   pthread_mutex_unlock(&ljmi_lock);
-  if (bad) (void)ljmi_self_log("fail", 0, "LJMEMPROF is not understood");
+  if (bad) ljmi_self_fail(0, "LJMEMPROF", o->bad);
   return o->on;
 }
 
@@ -8357,6 +8372,37 @@ static int ljmi_self_log(const char *word, uint32_t number, const char *what)
   if ((size_t)n > sizeof(line) - 2) n = (int)sizeof(line) - 2;
   line[n++] = '\n';
   return write(o->log, line, (size_t)n) == (ssize_t)n;
+}
+
+/* Tells standard error, once a process, if somebody listens there. */
+static void ljmi_self_tell_user(const char *of, const char *what)
+{
+  struct pollfd out = {2, POLLOUT, 0};
+  char line[LJMI_SELF_PATH + 256];
+  ssize_t n;
+  int i;
+  n = snprintf(line, sizeof(line), "ljmemprof: %s: %s; nothing is recorded",
+               of, what);
+  if (n < 0 || (size_t)n >= sizeof(line)) return;
+  for (i = 0; i < n; i++)
+    if ((unsigned char)line[i] < 32 || line[i] == 127) line[i] = '?';
+  line[n] = '\n';
+  if (poll(&out, 1, 0) == 1 && out.revents == POLLOUT)
+    n = write(2, line, (size_t)n + 1);
+}
+
+/* What failed goes to the log. A wrong value goes to the user, too, and so does
+** what no log took. */
+static void ljmi_self_fail(uint32_t number, const char *of, const char *what)
+{
+  ljmi_orders *o = &ljmi_self_orders;
+  int saved = errno, told, logged = ljmi_self_log("fail", number, what);
+  pthread_mutex_lock(&ljmi_lock);
+  told = o->told || (logged && o->on);
+  if (!told) o->told = 1;
+  pthread_mutex_unlock(&ljmi_lock);
+  if (!told) ljmi_self_tell_user(of, what);
+  errno = saved;
 }
 
 /* -- the page */
@@ -8490,8 +8536,8 @@ static ljm_status ljmi_self_start(ljmi_self *self, lua_State *L,
     if (self->page) memcpy(self->page->path, path, strlen(path) + 1);
     (void)ljmi_self_log("begin", number, path);
   } else if (number) {
-    (void)ljmi_self_log("fail", number, err->sys_errno
-                        ? strerror(err->sys_errno) : ljm_status_text(st));
+    ljmi_self_fail(number, name, err->sys_errno ? strerror(err->sys_errno)
+                                                : ljm_status_text(st));
   }
   ljmi_self_tell(self);
   return st;

@@ -793,6 +793,7 @@ static int give_stop(ljm_control *page, void *user)
 
 typedef struct request {
   ljm_order order;
+  long below; /* The process, where it is not the one that was named. */
   int failed;
 } request;
 
@@ -822,12 +823,34 @@ static int carry_out(ljm_control *page, void *user)
   }
   page->path[sizeof(page->path) - 1] = 0;
   path = plain(page->path);
+  if (req->below) printf("process %ld, ", req->below);
   printf("VM %u: %s%s%s, %llu bytes written, %llu events dropped\n",
          (unsigned)page->number, page->recording ? "recording" : "idle",
          path[0] ? ", file " : "", path, (unsigned long long)page->written,
          (unsigned long long)page->dropped);
+  fflush(stdout);
+  if (req->order == LJM_ORDER_SNAPSHOT && page->status == LJM_OK)
+    say("all events up to now are in %s: read it there; ljparse will say that "
+        "it is cut, since the recording goes on", path);
   free(path);
   return 0;
+}
+
+/* The same for all processes below one: ljrecord itself, a shell. */
+static int carry_out_below(long pid, request *req, int depth)
+{
+  char *path = format("/proc/%ld/task/%ld/children", pid, pid);
+  FILE *f = depth < 16 ? fopen(path, "r") : NULL;
+  int count = 0, n;
+  long child;
+  free(path);
+  while (f && fscanf(f, "%ld", &child) == 1) {
+    req->below = child;
+    n = each_page(child, carry_out, req);
+    count += (n > 0 ? n : 0) + carry_out_below(child, req, depth + 1);
+  }
+  if (f) fclose(f);
+  return count;
 }
 
 /* ljrecord --stop PID and the like. */
@@ -839,15 +862,16 @@ static int control(ljm_order order, const char *arg)
   int count;
   if (pid <= 0 || *end) fail(EXIT_OURS, "%s is no process id", arg);
   req.order = order;
+  req.below = 0;
   req.failed = 0;
   count = each_page(pid, carry_out, &req);
   if (count < 0)
     fail(EXIT_OURS, "process %ld: %s", pid,
          errno == ENOENT ? "there is none" : strerror(errno));
-  if (count == 0)
-    fail(EXIT_OURS, "process %ld takes no orders: it was not started by "
-         "ljrecord or with LJMEMPROF=control, has no VM, or belongs to "
-         "another user", pid);
+  if (count == 0 && carry_out_below(pid, &req, 0) == 0)
+    fail(EXIT_OURS, "process %ld takes no orders, nor do those below it: it "
+         "was not started by ljrecord or with LJMEMPROF=control, has no VM, "
+         "or belongs to another user", pid);
   return req.failed;
 }
 

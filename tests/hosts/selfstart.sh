@@ -76,12 +76,34 @@ if grep -q "process exit" log; then ok exit; else fail "exit: $(cat log)"; fi
 for value in file=no/x stack,file=x vms=0,file=x control "x" "file=" \
              "vms=9999999999999999999999,file=x" "log=,file=x"; do
   rm -f log
-  LJMEMPROF="log=log,$value" ./host run 10
+  LJMEMPROF="log=log,$value" ./host run 10 2>/dev/null
   if grep -q '^fail' log && [ ! -e x ]; then ok "refused $value"
   else fail "refused $value: $(cat log)"; fi
 done
 LJMEMPROF="" ./host run 10
 ok empty
+
+# Standard error hears of a wrong value, and of what no log takes, once.
+# heard NAME VALUE WANT: what a host with several VMs says.
+heard() { equal "hears of $1" "$(LJMEMPROF=$2 ./host vms 5 2>&1 >/dev/null)" "$3"; }
+heard word "stack,file=x" \
+  'ljmemprof: LJMEMPROF: "stack" is not understood; nothing is recorded'
+heard control $'\e[1m,file=x' \
+  'ljmemprof: LJMEMPROF: "?[1m" is not understood; nothing is recorded'
+heard number "sample=0,file=x" \
+  'ljmemprof: LJMEMPROF: "sample=0" is not understood; nothing is recorded'
+heard "no file" "stacks" \
+  'ljmemprof: LJMEMPROF: no file=PATH at its end; nothing is recorded'
+heard "no name" "stacks,file=" \
+  'ljmemprof: LJMEMPROF: "file=" is not understood; nothing is recorded'
+heard folder "file=no/x" \
+  'ljmemprof: no/x: No such file or directory; nothing is recorded'
+heard "a log" "log=log,file=no/x" ''
+heard "a log and a word" "log=log,stack,file=x" \
+  'ljmemprof: LJMEMPROF: "stack" is not understood; nothing is recorded'
+LJMEMPROF=stack ./host run 10 2>&- && ok "nobody hears"
+LJMEMPROF=stack ./host run 10 2> >(exec true) && ok "nobody listens"
+rm -f log
 
 rm -f log
 LJMEMPROF="log=log,file=t.bin" ./host threads 200
@@ -160,8 +182,18 @@ equal status "$(order --status)" \
   "0 VM 1: recording, N bytes written, 0 events dropped"
 equal start_twice "$(order --start | head -n 1)" \
   "1 ljrecord: VM 1: it is being recorded already"
-equal snapshot "$(order --snapshot)" \
+equal snapshot "$(order --snapshot | head -n 1)" \
   "0 VM 1: recording, N bytes written, 0 events dropped"
+# The place that it tells holds a recording, which goes on.
+place=$(sed -nE 's/^ljrecord: all events up to now are in (.*): read .*/\1/p' answer)
+rc=0
+"$parse" "$place" >report.txt 2>parse.err || rc=$?
+equal snapshot_place "$rc" 2
+if grep -q "^@\?kept:.* events" report.txt; then ok snapshot_read
+else fail "snapshot_read: $(head -n 5 report.txt)"; fi
+# ljrecord's own number stands for the host's, and for all other ones below.
+equal launcher "$("$record" --status $pid | sed -E 's/, file .*//')" \
+  "process $host, VM 1: recording"
 equal stop "$(order --stop)" "0 VM 1: idle, N bytes written, 0 events dropped"
 equal stop_twice "$(order --stop | head -n 1)" \
   "1 ljrecord: VM 1: it is not being recorded"
