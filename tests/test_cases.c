@@ -787,8 +787,8 @@ static void case_symbol_once(void)
       LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
     }
     LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
-    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
-    LJT_EQ(row_of(&t, "case_inner"), 1000);
+    LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(ljt_row(&t, "case_inner"), 1000);
     LJT_EQ(occurs(&kept, f, "case_inner"), 1);
     LJT_OK(kept.size > 2000 && kept.size < 65536);
     ljt_text_drop(&t);
@@ -836,8 +836,8 @@ static void names_once(size_t limit, const char *const *texts)
   LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
   for (i = 0; i < 2; i++) call_text(L, texts[i]);
   LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
-  LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
-  LJT_OK(row_of(&t, "allocations") > LINES * 4);
+  LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+  LJT_OK(ljt_row(&t, "allocations") > LINES * 4);
   LJT_EQ(occurs(&kept, 4, "local f = { }"), 2);
   for (i = 0; i < 2; i++)
     LJT_EQ(occurs(&kept, 4, i ? "--two" : "--one"), limit ? 1 : 0);
@@ -861,7 +861,7 @@ static void names_cut(size_t limit, const char *const *texts)
   LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
   for (i = 0; i < 2; i++) call_text(L, texts[i]);
   LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
-  LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
+  LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
   LJT_OK(occurs(&kept, 3, "local f = { }") >= LINES * 2);
   LJT_EQ(occurs(&kept, 3, "...#"), occurs(&kept, 3, "local f = { }"));
   LJT_OK(kept.size < LINES * 2 * ((limit ? limit : 1024) + 200));
@@ -929,8 +929,8 @@ static void case_failed_calls(void)
     LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
     LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
     LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
-    LJT_EQ(report(kept.data, kept.size, &t), LJP_END);
-    LJT_EQ(row_of(&t, "case_failing"), 1);
+    LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+    LJT_EQ(ljt_row(&t, "case_failing"), 1);
     LJT_OK(strstr(t.data, " holds 1000B: 1 allocs, 0 frees\n") != NULL);
     LJT_OK(strstr(t.data, "\nfailed calls: 2\n") != NULL);
     ljt_text_drop(&t);
