@@ -240,7 +240,7 @@ afl_environment()
   export AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1
   export AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_TRY_AFFINITY=0
   export AFL_FAST_CAL=1 AFL_NO_STARTUP_CALIBRATION=1 AFL_IMPORT_FIRST=1
-  export ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0
+  export ASAN_OPTIONS=$ASAN_OPTIONS:abort_on_error=1:symbolize=0:detect_leaks=0
   unset AFL_CUSTOM_MUTATOR_LIBRARY
   [ ! -e "$1-mutator.so" ] ||
     export AFL_CUSTOM_MUTATOR_LIBRARY="$1-mutator.so"
@@ -408,6 +408,8 @@ prebuild()
 
 total=0 failed=0
 mkdir -p "$work"
+# No block outlives a run, so few freed ones need be kept to catch their use.
+export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=8:${ASAN_OPTIONS:-}
 trap 'stop 1' HUP
 trap 'stop 2' INT
 trap 'stop 15' TERM

@@ -1,4 +1,7 @@
-/* The public AVL tree against a sorted array. */
+/*
+** test_avl.c - the public AVL tree against a sorted array; and what it stands
+** on: counted memory, a caller's buffer, sorting, numbers.
+*/
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtest.h"
@@ -228,6 +231,18 @@ static void walk_stops(void)
   ljp_avl_free(t);
 }
 
+static ljp_options heap_options(ljt_heap *h)
+{
+  ljp_options o;
+  memset(h, 0, sizeof(*h));
+  memset(&o, 0, sizeof(o));
+  o.allocator.alloc = ljt_heap_alloc;
+  o.allocator.realloc = ljt_heap_realloc;
+  o.allocator.free = ljt_heap_free;
+  o.allocator.user = h;
+  return o;
+}
+
 /* Every allocation fails in turn: nothing is lost, nothing leaks. */
 static void memory_fails(void)
 {
@@ -235,15 +250,9 @@ static void memory_fails(void)
   ljp_status st;
   for (at = 1;; at++) {
     ljt_heap h;
-    ljp_options o;
+    ljp_options o = heap_options(&h);
     uint64_t i;
-    memset(&h, 0, sizeof(h));
-    memset(&o, 0, sizeof(o));
     h.fail_at = at;
-    o.allocator.alloc = ljt_heap_alloc;
-    o.allocator.realloc = ljt_heap_realloc;
-    o.allocator.free = ljt_heap_free;
-    o.allocator.user = &h;
     st = ljp_avl_new(&t, &o);
     LJT_OK(st == LJP_OK || (st == LJP_E_NOMEM && !t));
     for (i = 0; st == LJP_OK && i < 3000; i++) {
@@ -265,17 +274,11 @@ static void memory_fails(void)
 /* 24 bytes a node and a few chunks' worth of the rest. */
 static void memory_limit(void)
 {
-  ljp_options o;
   ljt_heap h;
+  ljp_options o = heap_options(&h);
   uint64_t i;
   ljp_status st = LJP_OK;
-  memset(&h, 0, sizeof(h));
-  memset(&o, 0, sizeof(o));
   o.limits.memory = 1 << 20;
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = &h;
   LJT_EQ(ljp_avl_new(&t, &o), LJP_OK);
   for (i = 0; st == LJP_OK; i++) st = ljp_avl_insert(t, i, i, NULL, NULL);
   LJT_EQ(st, LJP_E_LIMIT);
@@ -316,6 +319,214 @@ static void over_a_buffer(void)
   }
 }
 
+/* -- What the tree stands on -------------------------------------------- */
+
+/* Arrays of counted memory: to the last byte of the limit, no size wraps. */
+static void arrays(void)
+{
+  ljt_heap h;
+  ljp_options o = heap_options(&h);
+  ljpi_mem mem;
+  void *p = NULL, *q = NULL;
+  size_t cap = 0;
+  o.limits.memory = 1000;
+  LJT_EQ(ljpi_mem_init(&mem, &o), LJP_OK);
+  LJT_EQ(ljpi_alloc_array(&mem, &p, 125, 8), LJP_OK);
+  LJT_EQ(mem.used, 1000);
+  LJT_EQ(ljpi_alloc_array(&mem, &q, 1, 1), LJP_E_LIMIT);
+  LJT_EQ(mem.hit, LJP_LIMIT_MEMORY);
+  ljpi_free_array(&mem, p, 125, 8);
+  LJT_EQ(mem.used, 0);
+  LJT_EQ(mem.peak, 1000);
+  p = NULL;
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, 1, 4), LJP_OK);
+  LJT_EQ(cap, 8);
+  h.calls = 0;
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, 8, 4), LJP_OK);
+  LJT_EQ(h.calls, 0); /* There was room. */
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, 9, 4), LJP_OK);
+  LJT_EQ(cap, 16);
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, 64, 4), LJP_OK);
+  LJT_EQ(cap, 64);
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, 251, 4), LJP_E_LIMIT);
+  LJT_EQ(mem.used, 256);
+  mem.limit = UINT64_MAX;
+  h.calls = 0;
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, SIZE_MAX, 4), LJP_E_NOMEM);
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, SIZE_MAX / 4, 4), LJP_E_NOMEM);
+  LJT_EQ(ljpi_alloc_array(&mem, &q, SIZE_MAX / 8 + 1, 8), LJP_E_NOMEM);
+  LJT_EQ(h.calls, 0); /* Nobody was asked. */
+  h.fail_at = 1;
+  LJT_EQ(ljpi_grow(&mem, &p, &cap, 65, 4), LJP_E_NOMEM);
+  LJT_EQ(cap, 64);
+  LJT_EQ(mem.used, 256);
+  ljpi_free_array(&mem, p, cap, 4);
+  LJT_EQ(ljpi_alloc_array(&mem, &q, SIZE_MAX / 8, 8), LJP_E_NOMEM);
+  LJT_EQ(h.calls, 2); /* That fits a size. */
+  LJT_EQ(h.live_count, 0);
+  LJT_EQ(h.bad_frees, 0);
+}
+
+/* Blocks in a caller's buffer: the last one grows and goes in place. */
+static void buffer_blocks(void)
+{
+  static union { uint64_t align; unsigned char b[128]; } buf;
+  ljp_arena arena;
+  ljp_allocator a;
+  unsigned char *p, *q;
+  ljp_arena_init(&arena, buf.b, 64, &a);
+  p = (unsigned char *)a.alloc(a.user, 24);
+  q = (unsigned char *)a.alloc(a.user, 40);
+  LJT_OK(p == buf.b && q == buf.b + 24);
+  LJT_OK(!a.alloc(a.user, 1));
+  a.free(a.user, p, 24); /* Not the last: stays. */
+  LJT_OK(!a.alloc(a.user, 1));
+  a.free(a.user, q, 40);
+  a.free(a.user, NULL, 1);
+  q = (unsigned char *)a.alloc(a.user, 8);
+  LJT_OK(q == buf.b + 24);
+  LJT_OK(a.realloc(a.user, q, 8, 40) == q);
+  LJT_OK(!a.realloc(a.user, q, 40, 41));
+  LJT_OK(a.realloc(a.user, q, 40, 16) == q);
+  memcpy(p, "first", 6);
+  q = (unsigned char *)a.realloc(a.user, p, 24, 6);
+  LJT_OK(q == buf.b + 40);
+  LJT_STR((char *)q, "first");
+  ljp_arena_init(&arena, buf.b + 1, 7, &a);
+  LJT_OK(!a.alloc(a.user, 1)); /* All of it is lost to alignment. */
+  LJT_OK(!a.realloc(a.user, NULL, 0, 1));
+  ljp_arena_init(&arena, buf.b + 1, 8, &a);
+  LJT_OK(a.alloc(a.user, 1) == buf.b + 8);
+}
+
+static int cmp_tens(const void *ctx, uint32_t a, uint32_t b)
+{
+  const unsigned *key = (const unsigned *)ctx;
+  return (key[a] / 10 > key[b] / 10) - (key[a] / 10 < key[b] / 10);
+}
+
+/* Sorted by tens; among equals in the order given. */
+static void sorting(void)
+{
+  enum { MOST = 70 };
+  unsigned key[MOST];
+  uint32_t v[MOST], tmp[MOST];
+  ljt_rng rng = ljt_rng_make(ljt.seed);
+  size_t n, i;
+  for (n = 0; n <= MOST; n++) {
+    for (i = 0; i < n; i++) {
+      key[i] = (unsigned)ljt_below(&rng, 60);
+      v[i] = (uint32_t)i;
+    }
+    ljpi_sort(v, tmp, n, cmp_tens, key);
+    LJT_OK(n < 2 || v[0] != v[1]);
+    for (i = 1; i < n; i++) {
+      int c = cmp_tens(key, v[i - 1], v[i]);
+      LJT_OK(c < 0 || (c == 0 && v[i - 1] < v[i]));
+    }
+  }
+}
+
+/* Numbers in blocks of exactly their size; cut, and too long. */
+static void numbers(void)
+{
+  static const struct {
+    const char *bytes;
+    size_t size;
+    uint64_t value;
+  } rows[] = {
+    {"\0", 1, 0}, {"\x7f", 1, 127}, {"\x80\1", 2, 128},
+    {"\xff\x7f", 2, 16383}, {"\x80\x80\1", 3, 16384},
+    {"\xff\xff\xff\xff\xff\xff\xff\x7f", 8, UINT64_MAX >> 8},
+    {"\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 9, UINT64_MAX >> 1},
+    {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", 10, UINT64_C(1) << 63},
+    {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, UINT64_MAX},
+    {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\0", 10, 0},
+  };
+  size_t i, n;
+  uint64_t v;
+  ljpi_cursor c;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (n = 1; n <= rows[i].size; n++) {
+      unsigned char *p = (unsigned char *)malloc(n);
+      if (!p) abort();
+      memcpy(p, rows[i].bytes, n);
+      c.p = p;
+      c.end = p + n;
+      v = 1;
+      LJT_EQ(ljpi_get_uleb(&c, &v), n < rows[i].size ? LJP_MORE : LJP_OK);
+      LJT_EQ(c.p - p, n < rows[i].size ? 0 : n);
+      if (n == rows[i].size) LJT_EQ(v, rows[i].value);
+      free(p);
+    }
+  }
+  for (i = 0; i < 2; i++) { /* 65 bits; 11 bytes. */
+    unsigned char long_one[11];
+    memset(long_one, 0xff, 11);
+    long_one[9] = i ? 0x81 : 2;
+    long_one[10] = 0;
+    c.p = long_one;
+    c.end = long_one + 10 + i;
+    LJT_EQ(ljpi_get_uleb(&c, &v), LJP_E_MALFORMED);
+    LJT_OK(c.p == long_one);
+  }
+  v = UINT64_MAX - 5;
+  ljpi_add(&v, 5);
+  LJT_EQ(v, UINT64_MAX);
+  ljpi_add(&v, 1);
+  LJT_EQ(v, UINT64_MAX);
+  v = 5;
+  ljpi_sub(&v, 4);
+  LJT_EQ(v, 1);
+  ljpi_sub(&v, 2);
+  LJT_EQ(v, 0);
+}
+
+/* A tree that is not in order is found out. */
+static void validate_finds(void)
+{
+  uint32_t i, swap;
+  unsigned side;
+  begin();
+  for (i = 1; i <= 12; i++) insert(i * 10, i);
+  LJT_OK(ljp_avl_validate(t));
+  t->count++;
+  LJT_OK(!ljp_avl_validate(t));
+  t->count -= 2;
+  LJT_OK(!ljp_avl_validate(t));
+  t->count++;
+  for (i = 1; i <= 12; i++) {
+    ljpi_node *node = ljpi_at(&t->nodes, i), was = *node;
+    node->key += 10; /* That of the next, or more than the last. */
+    LJT_EQ(ljp_avl_validate(t), i == 12);
+    *node = was;
+    for (side = 0; side < 3; side++) {
+      ljpi_set_heavy(node, side);
+      LJT_EQ(ljp_avl_validate(t), memcmp(node, &was, sizeof(was)) == 0);
+      *node = was;
+    }
+    node->link[0] |= LJPI_HEAVY;
+    node->link[1] |= LJPI_HEAVY;
+    LJT_OK(!ljp_avl_validate(t));
+    *node = was;
+    for (side = 0; side < 2; side++) {
+      ljpi_set_link(node, side, t->root); /* Round and round. */
+      LJT_OK(!ljp_avl_validate(t));
+      *node = was;
+    }
+    swap = node->link[0];
+    node->link[0] = node->link[1];
+    node->link[1] = swap;
+    LJT_EQ(ljp_avl_validate(t), node->link[0] == node->link[1]);
+    *node = was;
+  }
+  LJT_OK(ljp_avl_validate(t));
+  t->nodes.fresh = LJPI_HEAVY; /* No index is left. */
+  LJT_EQ(ljp_avl_insert(t, 5, 5, NULL, NULL), LJP_E_NOMEM);
+  LJT_EQ(ljp_avl_count(t), 12);
+  ljp_avl_free(t);
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
@@ -327,5 +538,10 @@ int main(int argc, char **argv)
   LJT_CASE(memory_fails);
   LJT_CASE(memory_limit);
   LJT_CASE(over_a_buffer);
+  LJT_CASE(arrays);
+  LJT_CASE(buffer_blocks);
+  LJT_CASE(sorting);
+  LJT_CASE(numbers);
+  LJT_CASE(validate_finds);
   return ljt_end();
 }

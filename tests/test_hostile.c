@@ -1,8 +1,8 @@
 /*
 ** test_hostile.c - input made to be slow: addresses chosen so that the table
 ** of live blocks can neither grow, split nor shrink. Work is measured in calls
-** of the allocator, which each rebuilding makes; streams whose report would be
-** the square of their size.
+** of the allocator, which each rebuilding makes; names whose hashes collide;
+** streams whose report would be the square of their size.
 */
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
@@ -151,6 +151,115 @@ static void like_a_set(void)
   bench_end(&b);
 }
 
+/* -- Names that collide -------------------------------------------------- */
+
+static uint32_t intern(ljpi_strings *s, const char *p, size_t size)
+{
+  uint32_t idx = 0;
+  LJT_EQ(ljpi_intern(s, p, size, &idx), LJP_OK);
+  LJT_EQ(s->v[idx].size, size);
+  LJT_OK(size == 0 || memcmp(s->v[idx].p, p, size) == 0);
+  return idx;
+}
+
+static void strings_begin(ljpi_strings *s, ljpi_mem *mem)
+{
+  memset(s, 0, sizeof(*s));
+  LJT_EQ(ljpi_mem_init(mem, NULL), LJP_OK);
+  s->mem = mem;
+}
+
+/* Another name of 7 bytes with the same 32 bits of hash. */
+static void twin_of(const char *p, char *twin)
+{
+  uint64_t start = 7 * UINT64_C(0x9e3779b97f4a7c15), h, last, high;
+  int i;
+  h = ljpi_hash_bytes(p, 7) & UINT32_MAX;
+  for (high = 0;; high++) {
+    last = unmix(high << 32 | h) ^ start;
+    for (i = 0; i < 7; i++) twin[i] = (char)(last >> (8 * (6 - i)));
+    if (last >> 56 == 0 && memcmp(p, twin, 7) != 0) return;
+  }
+}
+
+static void same_hash(void)
+{
+  ljpi_strings s;
+  ljpi_mem mem;
+  char twin[7];
+  uint32_t a, b;
+  strings_begin(&s, &mem);
+  twin_of("twins-1", twin);
+  LJT_EQ((uint32_t)ljpi_hash_bytes("twins-1", 7),
+         (uint32_t)ljpi_hash_bytes(twin, 7));
+  a = intern(&s, "twins-1", 7);
+  b = intern(&s, twin, 7);
+  LJT_OK(a != b);
+  LJT_EQ(intern(&s, "twins-1", 7), a);
+  LJT_EQ(intern(&s, twin, 7), b);
+  LJT_EQ(intern(&s, "", 0), 3);
+  LJT_EQ(intern(&s, NULL, 0), 3);
+  LJT_EQ(s.count, 4);
+  ljpi_strings_free(&s);
+  LJT_EQ(mem.used, 0);
+}
+
+/* All of one place of 64: as many as are probed are found again, more are
+** kept twice. */
+static void same_place(void)
+{
+  ljpi_strings s;
+  ljpi_mem mem;
+  uint64_t i;
+  uint32_t n = 0;
+  strings_begin(&s, &mem);
+  for (i = 0; n <= LJPI_PROBES; i++) {
+    if ((ljpi_hash_bytes((const char *)&i, 8) & 63) != 63) continue;
+    LJT_EQ(intern(&s, (const char *)&i, 8), ++n);
+    LJT_EQ(s.table_cap, 64);
+    LJT_EQ(intern(&s, (const char *)&i, 8), n <= LJPI_PROBES ? n : n + 1);
+  }
+  ljpi_strings_free(&s);
+}
+
+/* The table is at most half full; blocks of bytes double up to 256 KiB. */
+static void names_grow(void)
+{
+  ljpi_strings s;
+  ljpi_mem mem;
+  size_t block = 1024;
+  uint64_t i, limit;
+  char *room = NULL;
+  strings_begin(&s, &mem);
+  for (i = 1; i < 40; i++) {
+    LJT_EQ(intern(&s, (const char *)&i, 8), i);
+    LJT_EQ(s.table_cap, i < 32 ? 64 : 128);
+  }
+  LJT_EQ(s.blocks->size, block);
+  for (i = 0; i < 12; i++) {
+    s.free_size = 64; /* As if the rest were taken. */
+    LJT_EQ(ljpi_strings_room(&s, 64, &room), LJP_OK);
+    LJT_EQ(s.blocks->size, block);
+    LJT_EQ(ljpi_strings_room(&s, 1, &room), LJP_OK);
+    if (block < 262144) block *= 2;
+    LJT_EQ(s.blocks->size, block);
+  }
+  LJT_EQ(ljpi_strings_room(&s, 300000, &room), LJP_OK);
+  LJT_EQ(s.blocks->size, 300000 + sizeof(ljpi_block));
+  mem.limit = mem.used;
+  LJT_EQ(ljpi_strings_room(&s, SIZE_MAX / 2, &room), LJP_E_LIMIT);
+  LJT_EQ(ljpi_strings_room(&s, SIZE_MAX / 2 + 1, &room), LJP_E_NOMEM);
+  limit = s.cap;
+  if (sizeof(size_t) > 4) { /* No index is left. */
+    s.cap = (size_t)UINT32_MAX + 2;
+    s.count = UINT32_MAX;
+    LJT_EQ(ljpi_strings_grow(&s), LJP_E_NOMEM);
+    s.cap = (size_t)limit;
+  }
+  ljpi_strings_free(&s);
+  LJT_EQ(mem.used, 0);
+}
+
 /* -- Reports of bounded size -------------------------------------------- */
 
 static int add_size(void *user, const void *p, size_t size)
@@ -259,6 +368,9 @@ int main(int argc, char **argv)
   LJT_CASE(no_split);
   LJT_CASE(no_shrink);
   LJT_CASE(like_a_set);
+  LJT_CASE(same_hash);
+  LJT_CASE(same_place);
+  LJT_CASE(names_grow);
   LJT_CASE(deep_stacks);
   LJT_CASE(long_names);
   return ljt_end();

@@ -141,6 +141,8 @@ def tests_of(out, args):
         command = t["command"]
         if t["name"].startswith("fuzz_"):
             command = command[:1] + ["--mutate=30"] + command[1:]
+        else:
+            command = command + ["--stride=41"]  # The last counts.
         props = {p["name"]: p["value"] for p in t.get("properties", [])}
         yield {"name": t["name"], "command": command,
                "cwd": props.get("WORKING_DIRECTORY", out),
