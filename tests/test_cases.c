@@ -941,6 +941,41 @@ static void case_failed_calls(void)
   }
 }
 
+/* -- What is not seen ------------------------------------------------------ */
+
+/* Memory that does not pass the VM's allocator is in no event, and the totals
+** say so. */
+static void case_not_seen(void)
+{
+  lua_State *L = new_state();
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  const char *total;
+  ljt_text t;
+  int ffi;
+  LJT_EQ(ljm_recorder_start(L, &a, NULL, NULL), LJM_OK);
+  ffi = luaL_dostring(L,
+    "local ffi = require('ffi')\n"
+    "ffi.cdef [[ void *malloc(size_t); void free(void *); ]]\n"
+    "local p = ffi.C.malloc(50000000)\n"
+    "ffi.fill(p, 50000000)\n"
+    "ffi.C.free(p)\n"
+    "ffi.cast('int (*)(void)', function() return 1 end)\n") == 0;
+  lua_settop(L, 0);
+  if (!ffi) printf("  left out: ffi.C.malloc (this LuaJIT has no FFI)\n");
+  run(L, WORK);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+  total = strstr(t.data, "\nallocations: ");
+  total = total ? strstr(total, ", +") : NULL;
+  if (LJT_OK(total != NULL)) LJT_OK(strtoull(total + 3, NULL, 10) < 10000000);
+  LJT_OK(strstr(t.data, "\ncovered: blocks of the VM's allocator; not machine "
+                "code, callback pages, ffi.C.malloc, slack") != NULL);
+  ljt_text_drop(&t);
+  ljt_sink_free(&kept);
+  lua_close(L);
+}
+
 int main(int argc, char **argv)
 {
   int i;
@@ -966,6 +1001,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_symbol_once);
   LJT_CASE(case_chunk_once);
   LJT_CASE(case_failed_calls);
+  LJT_CASE(case_not_seen);
   unlink(path);
   rmdir(dir);
   return ljt_end();

@@ -160,6 +160,8 @@ static void case_anywhere(void)
     "coroutine.wrap(function() m.start(name) end)()\n"
     "coroutine.wrap(function() assert(m.stop()) end)()\n"
     "assert(pcall(both)) assert(xpcall(both, print))\n"
+    "assert(pcall(m.start, name)) assert(pcall(m.stop))\n"
+    "assert(not m.stop())\n"
     "setmetatable({}, { __add = both }).__add = nil\n"
     "local _ = setmetatable({}, { __add = both }) + 1\n"
     "local done = 0\n"
