@@ -99,16 +99,20 @@ static int host_stop(lua_State *L)
   return 1;
 }
 
+/* In place of misc.memprof and of the module jit.memprof. */
 static void host_doors(lua_State *L)
 {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_getglobal(L, "misc");
   lua_newtable(L);
   lua_pushcfunction(L, host_start);
   lua_setfield(L, -2, "start");
   lua_pushcfunction(L, host_stop);
   lua_setfield(L, -2, "stop");
-  lua_setfield(L, -2, "memprof");
-  lua_pop(L, 1);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "memprof");
+  lua_setfield(L, -3, "jit.memprof");
+  lua_pop(L, 2);
 }
 
 /* -- Comparing ---------------------------------------------------------- */
@@ -241,8 +245,6 @@ static void host_run(const char *script, int jit, uint32_t format)
   lua_newtable(L);
   lua_pushliteral(L, "unused");
   lua_rawseti(L, -2, 1);
-  lua_pushliteral(L, "3"); /* By the doors of ours. */
-  lua_rawseti(L, -2, 2);
   lua_pushstring(L, script);
   lua_rawseti(L, -2, 0);
   lua_setglobal(L, "arg");
