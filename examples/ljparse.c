@@ -803,8 +803,8 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-bQV0cJUzfYfAtoAwSti1TPycSoYiaP04/fnoe5aL0MA='; sty"
-  "le-src 'sha256-Y7EoST82yv1tbm6SUQCgukIjCZuBRuZulJjo6UoQWjQ=';\n",
+  " script-src 'sha256-z7+STKsec9wB/nTFMXrd334zrbLjzrodHhSAZY0Z32w='; sty"
+  "le-src 'sha256-+HsJ5RjIJIvDdI4HzmhM3FYwcGt5OVG3YBvEfBRf5BQ=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
   ">\n",
@@ -855,14 +855,14 @@ static const char *const ljc_page_head[] = {
   " overflow-wrap:anywhere}\n",
   ".tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:12px;\n",
   " margin-top:16px}\n",
-  ".tile{text-align:left;background:var(--card);border:1px solid var(--li"
-  "ne);\n",
+  ".tile{display:flex;flex-direction:column;text-align:left;background:va"
+  "r(--card);border:1px solid var(--line);\n",
   " border-radius:14px;padding:13px 16px 12px;box-shadow:var(--shadow);\n",
   " min-width:0}\n",
   ".tile:hover{border-color:var(--accline)}\n",
   ".tile[aria-checked=true]{background:var(--accbg);\n",
   " border-color:var(--acc);box-shadow:inset 0 0 0 1px var(--acc)}\n",
-  ".tile span{display:block}\n",
+  ".tile>span{display:block}\n",
   ".tl{font-size:13px;font-weight:600}\n",
   ".tv{font-size:27px;font-weight:650;letter-spacing:-.02em;line-height:1"
   ".25;\n",
@@ -884,10 +884,13 @@ static const char *const ljc_page_head[] = {
   "#plot{display:block;width:100%;height:170px;touch-action:pan-y}\n",
   "#plot text{font-size:11px;fill:var(--soft)}\n",
   "#plot .grid{stroke:var(--line)}\n",
+  "#plot .peak{fill:var(--ink);font-weight:600}\n",
   "#plot path{fill:none;stroke-width:1.7;stroke-linejoin:round;\n",
   " vector-effect:non-scaling-stroke;stroke:currentColor}\n",
   "#plot .area{fill:var(--livebg);stroke:none}\n",
   "#plot .dash{stroke-dasharray:4 4;stroke-width:1.2}\n",
+  "#plot .dots{stroke-dasharray:0 6;stroke-width:2.4;stroke-linecap:round"
+  "}\n",
   "#plot .mark{stroke:var(--soft);stroke-dasharray:2 3}\n",
   "#plot .cross{stroke:var(--ink);opacity:.55}\n",
   "#plot circle{fill:var(--live);stroke:var(--card);stroke-width:2}\n",
@@ -908,10 +911,11 @@ static const char *const ljc_page_head[] = {
   ".seg button[aria-checked=true]{background:var(--accbg);color:var(--acc"
   ");\n",
   " font-weight:600}\n",
-  ".find{margin-left:auto;display:flex;align-items:center;gap:10px;\n",
+  ".find{margin-left:auto;display:flex;align-items:center;\n",
   " flex:0 1 420px;min-width:0}\n",
   ".find input{flex:1;min-width:0;padding:6px 12px;border-radius:9px;\n",
   " border:1px solid var(--line);background:var(--bg)}\n",
+  "#hits:not(:empty){margin-left:10px}\n",
   "#hits{font-size:13px;color:var(--hit);white-space:nowrap;font-weight:6"
   "00}\n",
   ".crumbs{display:flex;flex-wrap:wrap;gap:2px;padding:8px 14px 0;\n",
@@ -983,6 +987,7 @@ static const char *const ljc_page_head[] = {
   ".about table{width:100%}\n",
   ".about td,.about th{white-space:normal;overflow-wrap:anywhere;\n",
   " padding-left:0}\n",
+  ".about td:last-child{padding-right:0}.about .n{white-space:nowrap}\n",
   ".about th{text-align:left;font-weight:500}\n",
   ".about ul{margin:0;padding-left:1.2em;overflow-wrap:anywhere}\n",
   ".about p{margin:4px 0;overflow-wrap:anywhere}\n",
@@ -1016,12 +1021,14 @@ static const char *const ljc_page_head[] = {
   " header{padding-top:14px}h1{font-size:20px}\n",
   " .tiles{grid-template-columns:1fr 1fr;gap:8px}\n",
   " .tile{padding:10px 12px}.tv{font-size:21px}\n",
-  " .bar{padding:8px}.find{flex:1 0 100%;margin:0}\n",
+  " .ts .of{display:none}\n",
+  " .bar{padding:8px}.tabs{flex:1 0 100%;justify-content:space-between}.f"
+  "ind{flex:1 0 100%;margin:0}\n",
   " .flame{margin:4px 8px 0}.crumbs .hint{display:none}\n",
   " .scroll td:first-child{max-width:62vw;min-width:11em}\n",
   " th,td{padding:6px 9px}#plot{height:140px}\n",
   " .legend{max-height:64px;overflow:auto}\n",
-  " .tabs button{padding:7px 8px;font-size:13.5px}\n",
+  " .tabs button{padding:7px 5px;font-size:13px}\n",
   " .lnk{display:flex;flex-direction:column-reverse}.dir{font-size:11px}\n",
   " #detail{margin:10px 8px 8px;padding:10px}\n",
   " #detail td,#detail th{padding-right:10px;font-size:13px}\n",
@@ -1132,6 +1139,7 @@ static const char *const ljc_page_tail[] = {
   "  const n=c.charCodeAt(0);\n",
   "  return n<256\?\"\\\\x\"+(256+n).toString(16).slice(1)\n",
   "    :\"\\\\u\"+(65536+n).toString(16).slice(1);});\n",
+  "const many=(n,one)=>num(n)+\" \"+one+(n===1\?\"\":\"s\");\n",
   "const num=n=>Math.round(n).toLocaleString(\"en-US\");\n",
   "function bytes(n){\n",
   "  const a=Math.abs(n),u=[\"B\",\"KiB\",\"MiB\",\"GiB\",\"TiB\",\"PiB\""
@@ -1147,15 +1155,15 @@ static const char *const ljc_page_tail[] = {
   "  :num(n).replace(\"-\",\"\\u2212\");\n",
   "const signed=(n,unit)=>(n>0\?\"+\":\"\")+amount(n,unit);\n",
   "function pct(a,b){\n",
-  "  if(!b)return\"0 %\";\n",
+  "  if(!b)return\"0\\u00a0%\";\n",
   "  const p=100*a/b;\n",
   "  return(p>=99.95||p===0\?p.toFixed(0):p>=10\?p.toFixed(1)\n",
-  "    :p>=0.01\?p.toFixed(2):\"<0.01\")+\" %\";\n",
+  "    :p>=0.01\?p.toFixed(2):\"<0.01\")+\"\\u00a0%\";\n",
   "}\n",
   "function span(ns){\n",
   "  const s=ns/1e9;\n",
-  "  return s<1e-3\?(s*1e6).toFixed(0)+\" \\u00b5s\":s<1\?(s*1e3).toFixed"
-  "(0)+\" ms\"\n",
+  "  return s===0\?\"0 s\":s<1e-3\?(s*1e6).toFixed(0)+\" \\u00b5s\":s<1\?"
+  "(s*1e3).toFixed(0)+\" ms\"\n",
   "    :s<100\?s.toFixed(2)+\" s\":Math.floor(s/60)+\" min \"+(s%60).toFi"
   "xed(0)+\" s\";\n",
   "}\n",
@@ -1165,16 +1173,16 @@ static const char *const ljc_page_tail[] = {
   "const MEASURES=[\n",
   "  {k:\"alloc\",t:\"Allocated\",d:\"everything allocated, freed since o"
   "r not\",\n",
-  "   of:\"allocations\"},\n",
+  "   of:\"allocation\"},\n",
   "  {k:\"inuse\",t:\"Still in use\",d:\"not freed by the end of the reco"
   "rding\",\n",
-  "   of:\"blocks\",more:\"Garbage made since the last collection counts "
-  "too: \"+\n",
+  "   of:\"block\",more:\"Garbage made since the last collection counts t"
+  "oo: \"+\n",
   "    \"compare with Peak.\"},\n",
   "  {k:\"peak\",t:\"Peak\",d:\"held at the moment when most was held\",\n",
-  "   of:\"blocks\"},\n",
+  "   of:\"block\"},\n",
   "  {k:\"temp\",t:\"Temporary\",d:\"freed again almost at once\",\n",
-  "   of:\"allocations\"}];\n",
+  "   of:\"allocation\"}];\n",
   "const DIFF=!!D.old,N=D.frame.length+1,FN=D.frames.length/5;\n",
   "const par=new Int32Array(N),frm=new Int32Array(N).fill(-1);\n",
   "for(let i=1;i<N;i++){par[i]=i-D.parent[i-1];frm[i]=D.frame[i-1];}\n",
@@ -1449,15 +1457,27 @@ static const char *const ljc_page_tail[] = {
   "  }\n",
   "  for(const r of rows)r.sort((a,b)=>a.x-b.x);\n",
   "}\n",
-  "/* A place, file:line, keeps its end: the line is what tells it from o"
-  "thers. */\n",
   "function ellipsis(s,w){\n",
   "  const need=g2.measureText(s).width;\n",
   "  if(need<=w)return s;\n",
   "  const n=Math.floor(s.length*w/need)-1;\n",
-  "  if(n<2)return\"\";\n",
-  "  return/:\\d+$/.test(s)\?\"\\u2026\"+s.slice(-n):s.slice(0,n)+\"\\u20"
-  "26\";\n",
+  "  return n<2\?\"\":s.slice(0,n)+\"\\u2026\";\n",
+  "}\n",
+  "/* Of a line of Lua, as much of the file's name as there is room for: "
+  "its\n",
+  "** folder and its ending may go, then its middle, the line's number la"
+  "st. */\n",
+  "function boxText(f,w){\n",
+  "  const fits=t=>g2.measureText(t).width<=w;\n",
+  "  if(fk(f)!==0||fname(f)||!fline(f))\n",
+  "    return ellipsis(fits(full[f])\?full[f]:lab[f],w);\n",
+  "  const line=\":\"+fline(f),base=lab[f].slice(0,-line.length);\n",
+  "  const stem=base.replace(/\\.lua$/,\"\");\n",
+  "  const near=full[f].replace(/^.*\\/(\?=[^/]+\\/)/,\"\");\n",
+  "  for(const t of[near,lab[f],stem+line])if(fits(t))return t;\n",
+  "  const room=Math.floor(w/g2.measureText(\"m\").width)-line.length-1;\n",
+  "  return room>1\?stem.slice(0,room)+\"\\u2026\"+line:fits(line)\?line:"
+  "\"\";\n",
   "}\n",
   "function boxColour(v,n,f){\n",
   "  if(f<0)return dark\?\"#34373c\":\"#e2ded6\";\n",
@@ -1484,9 +1504,8 @@ static const char *const ljc_page_tail[] = {
   "      if(b.w>26){\n",
   "        g2.fillStyle=hit&&dark\?\"#2a0a20\":ink;\n",
   "        g2.globalAlpha=found&&!hit&&f>=0\?0.6:1;\n",
-  "        const t=f<0\?rootName():b.w<230\?lab[f]:fk(f)\?full[f]\n",
-  "          :full[f].replace(/^.*\\/(\?=[^/]+\\/)/,\"\");\n",
-  "        g2.fillText(ellipsis(t,b.w-9),b.x+4,y+ROW/2);\n",
+  "        g2.fillText(f<0\?ellipsis(rootName(),b.w-9):boxText(f,b.w-9),\n",
+  "          b.x+4,y+ROW/2);\n",
   "      }\n",
   "      if(b.n===hover||(b.n===sel&&(sel!==zoom||focused))){\n",
   "        g2.globalAlpha=1;\n",
@@ -1589,7 +1608,7 @@ static const char *const ljc_page_tail[] = {
   "  for(const m of MEASURES)\n",
   "    tb.append(el(\"tr\",{},el(\"th\",{scope:\"row\"},m.t),\n",
   "      el(\"td\",{},cells(v,n,m.k,\"size\")),\n",
-  "      el(\"td\",{},cells(v,n,m.k,\"count\")+\" \"+m.of)));\n",
+  "      el(\"td\",{},cells(v,n,m.k,\"count\")+\" \"+m.of+\"s\")));\n",
   "  box.append(el(\"table\",{},tb));\n",
   "  const ol=el(\"ol\",{cls:\"mono\"}),p=pathOf(v,n);\n",
   "  if(v.inv)p.reverse();\n",
@@ -1886,7 +1905,22 @@ static const char *const ljc_page_tail[] = {
   "    t.fs.push(f);of[f]=chain;\n",
   "  }\n",
   "  tree.all=all;tree.of=of;\n",
+  "  unfold(all);\n",
   "  return tree;\n",
+  "}\n",
+  "/* At first the table shows a handful of rows: the largest folder is o"
+  "pened\n",
+  "** again and again. */\n",
+  "function unfold(all){\n",
+  "  const sum=byPlaceOf(all,\"alloc_size\");\n",
+  "  let rows=tree.sub.size;\n",
+  "  for(;;){\n",
+  "    const t=all.filter(x=>x.up&&x.up.open&&!x.open&&x.sub.size)\n",
+  "      .sort((a,b)=>sum[b.id]-sum[a.id])[0];\n",
+  "    if(!t||t.sub.size>1&&rows+t.sub.size>16)return;\n",
+  "    t.open=true;\n",
+  "    rows+=t.sub.size===1\?0:t.sub.size;\n",
+  "  }\n",
   "}\n",
   "/* Chains of directories with one entry are shown as one row. */\n",
   "function squeeze(t){\n",
@@ -1900,10 +1934,12 @@ static const char *const ljc_page_tail[] = {
   "function byPlace(k,old){\n",
   "  const id=k+(old\?\"'\":\"\");\n",
   "  if(places[id])return places[id];\n",
-  "  const t=fileTree(),s=new Float64Array(t.all.length),b=byFrame(k,old)"
-  ";\n",
-  "  for(let f=0;f<FN;f++)for(const p of t.of[f])s[p]+=b[f];\n",
-  "  return places[id]=s;\n",
+  "  return places[id]=byPlaceOf(fileTree().all,k,old);\n",
+  "}\n",
+  "function byPlaceOf(all,k,old){\n",
+  "  const s=new Float64Array(all.length),b=byFrame(k,old);\n",
+  "  for(let f=0;f<FN;f++)for(const p of tree.of[f])s[p]+=b[f];\n",
+  "  return s;\n",
   "}\n",
   "function through(k,old){\n",
   "  const id=k+(old\?\"'\":\"\")+\"thru\";\n",
@@ -1973,14 +2009,16 @@ static const char *const ljc_page_tail[] = {
   "  const rows=list=>{\n",
   "    const tb=el(\"tbody\",{});\n",
   "    for(const r of list)tb.append(el(\"tr\",{},...r.map((c,i)=>\n",
-  "      el(i\?\"td\":\"th\",i\?{}:{scope:\"row\"},vis(String(c))))));\n",
+  "      el(i\?\"td\":\"th\",i\?{cls:/^[\\d.,]+( \\S+)\?( \\([\\d,]+\\))"
+  "\?$/.test(c)\?\"n\":\"\"}\n",
+  "        :{scope:\"row\"},vis(String(c))))));\n",
   "    return el(\"table\",{},tb);\n",
   "  };\n",
   "  if(D.kinds&&D.kinds.length)part(\"What is still in use, by kind\",\n",
   "    rows(D.kinds.slice().sort((a,b)=>b[1]-a[1]).map(k=>\n",
-  "      [k[0],bytes(k[1]),num(k[2])+\" blocks\"])));\n",
+  "      [k[0],bytes(k[1]),many(k[2],\"block\")])));\n",
   "  if(D.lives&&D.lives.length)part(\"How long freed blocks lived\",\n",
-  "    rows(D.lives.map(k=>[k[0],num(k[2])+\" blocks\",bytes(k[1])])),\n",
+  "    rows(D.lives.map(k=>[k[0],many(k[2],\"block\"),bytes(k[1])])),\n",
   "    el(\"p\",{},\"Counted in bytes allocated by others meanwhile.\"));"
   "\n",
   "  part(\"Recording\",rows(D.facts.map(f=>[f[0],fact(f)])));\n",
@@ -2009,8 +2047,8 @@ static const char *const ljc_page_tail[] = {
   "----- */\n",
   "const T=D.timeline||{points:[],marks:[]};\n",
   "const SERIES=[{i:1,c:\"live\",t:\"in use (live blocks)\"},\n",
-  "  {i:2,c:\"gc\",t:\"GC total\"},{i:3,c:\"thr\",t:\"GC threshold\",dash"
-  ":true},\n",
+  "  {i:2,c:\"gc\",t:\"GC total\",look:\"dots\"},{i:3,c:\"thr\",t:\"GC th"
+  "reshold\",look:\"dash\"},\n",
   "  {i:4,c:\"rss\",t:\"resident set\"}];\n",
   "const when=x=>T.unit===\"time\"\?span(x):\"event \"+num(x);\n",
   "function svg(tag,props,text){\n",
@@ -2025,12 +2063,34 @@ static const char *const ljc_page_tail[] = {
   "  while(s*4<max)s*=2;\n",
   "  return s;\n",
   "}\n",
+  "/* Round distances: 1, 2 or 5 of a power of ten; above a minute, of mi"
+  "nutes\n",
+  "** or hours. */\n",
+  "function tickStep(range,most){\n",
+  "  const min=Math.max(1,range/most);\n",
+  "  const steps=T.unit===\"time\"\?[6e10,12e10,3e11,6e11,12e11,18e11,36e"
+  "11]:[];\n",
+  "  if(T.unit!==\"time\"||min<3e10)\n",
+  "    for(let p=1;p<1e18;p*=10)for(const k of[1,2,5])\n",
+  "      if(p*k>=min&&(T.unit!==\"time\"||p*k<6e10))return p*k;\n",
+  "  for(const s of steps)if(s>=min)return s;\n",
+  "  return Math.ceil(min/36e11)*36e11;\n",
+  "}\n",
+  "/* A tick's text, in the unit of the distance between ticks. */\n",
+  "function tickText(x,tick){\n",
+  "  if(T.unit!==\"time\")return num(x);\n",
+  "  if(x===0)return\"0 s\";\n",
+  "  for(const[u,n]of[[6e10,\"min\"],[1e9,\"s\"],[1e6,\"ms\"],[1e3,\"\\u0"
+  "0b5s\"]])\n",
+  "    if(tick>=u)return num(x/u)+\" \"+n;\n",
+  "  return num(x)+\" ns\";\n",
+  "}\n",
   "let cursor=-1;\n",
   "function timeline(){\n",
   "  const P=T.points,box=$(\"plot\");\n",
   "  if(P.length<2)return;\n",
   "  $(\"time\").hidden=false;\n",
-  "  const w=box.clientWidth||600,h=box.clientHeight||170,l=12,r=12,t=16,"
+  "  const w=box.clientWidth||600,h=box.clientHeight||170,l=66,r=16,t=20,"
   "b=22;\n",
   "  const has=SERIES.filter(s=>P.some(p=>p[s.i]>0));\n",
   "  let max=1;\n",
@@ -2043,19 +2103,22 @@ static const char *const ljc_page_tail[] = {
   "  const step=niceStep(max);\n",
   "  for(let y=step;y<=max*1.04;y+=step)\n",
   "    box.append(svg(\"line\",{\"class\":\"grid\",x1:l,x2:w-r,y1:Y(y),\n",
-  "      y2:Y(y)}),svg(\"text\",{x:l,y:Y(y)-3},bytes(y)));\n",
+  "      y2:Y(y)}),svg(\"text\",{x:l-8,y:Y(y)+4,\n",
+  "      \"text-anchor\":\"end\"},bytes(y).replace(/\\.0+ /,\" \")));\n",
   "  box.append(svg(\"line\",{\"class\":\"grid\",x1:l,x2:w-r,y1:Y(0),y2:Y"
-  "(0)}));\n",
-  "  let told=\"\";\n",
-  "  for(let i=0;i<=4;i++)if(w>500||i%2===0){\n",
-  "    const x=x0+(x1-x0)*i/4,at=when(x);\n",
-  "    if(at===told)continue; /* Rounded to the same: once is enough. */\n",
-  "    told=at;\n",
-  "    box.append(svg(\"text\",{x:X(x),y:h-6,\"text-anchor\":i===0\?\"sta"
-  "rt\":\n",
-  "      i===4\?\"end\":\"middle\"},at));\n",
+  "(0)}),\n",
+  "    svg(\"text\",{x:l-8,y:Y(0)+4,\"text-anchor\":\"end\"},\"0\"));\n",
+  "  const tick=tickStep(x1-x0,w>500\?8:4);\n",
+  "  for(let x=Math.ceil(x0/tick)*tick;x<=x1;x+=tick){\n",
+  "    const far=X(x)>w-r-30;\n",
+  "    box.append(svg(\"line\",{\"class\":\"grid\",x1:X(x),x2:X(x),y1:Y(0"
+  "),\n",
+  "      y2:Y(0)+4}),svg(\"text\",{\"class\":\"tick\",x:far\?w-r:X(x),y:h"
+  "-5,\n",
+  "      \"text-anchor\":far\?\"end\":\"middle\"},tickText(x,tick)));\n",
   "  }\n",
-  "  for(const s of has.slice().reverse()){\n",
+  "  for(const s of SERIES.slice().reverse().filter(s=>has.includes(s))\n",
+  "    .sort((a,b)=>(a.look===\"dots\")-(b.look===\"dots\"))){\n",
   "    let d=\"\";\n",
   "    const on=P.filter(p=>p[s.i]!==null&&p[s.i]!==undefined);\n",
   "    on.forEach((p,i)=>{d+=(i\?\"L\":\"M\")+X(p[0]).toFixed(1)+\" \"+\n",
@@ -2064,8 +2127,8 @@ static const char *const ljc_page_tail[] = {
   "      X(on[on.length-1][0]).toFixed(1)+\" \"+Y(0)+\"L\"+X(on[0][0]).to"
   "Fixed(1)+\n",
   "      \" \"+Y(0)+\"Z\"}));\n",
-  "    box.append(svg(\"path\",{\"class\":\"k-\"+s.c+(s.dash\?\" dash\":"
-  "\"\"),d}));\n",
+  "    box.append(svg(\"path\",{\"class\":\"k-\"+s.c+\" \"+(s.look||\"\")"
+  ",d}));\n",
   "  }\n",
   "  T.marks.forEach(m=>{\n",
   "    if(!m[1])return;\n",
@@ -2074,8 +2137,14 @@ static const char *const ljc_page_tail[] = {
   "      y2:Y(0)}),svg(\"text\",{x:X(m[0])+3,y:t-6},vis(m[1]).slice(0,40)"
   "));\n",
   "  });\n",
-  "  if(T.peak)box.append(svg(\"circle\",{cx:X(T.peak[0]),cy:Y(T.peak[1])"
-  ",r:4}));\n",
+  "  if(T.peak){\n",
+  "    const x=X(T.peak[0]),right=x>w/2;\n",
+  "    box.append(svg(\"circle\",{cx:x,cy:Y(T.peak[1]),r:4}),\n",
+  "      svg(\"text\",{\"class\":\"peak\",x:x+(right\?-8:8),y:Y(T.peak[1]"
+  ")-6,\n",
+  "        \"text-anchor\":right\?\"end\":\"start\"},\"peak \"+bytes(T.pe"
+  "ak[1])));\n",
+  "  }\n",
   "  const c=svg(\"line\",{\"class\":\"cross\",y1:t-6,y2:Y(0),visibility:"
   "\"hidden\"});\n",
   "  box.append(c);\n",
@@ -2172,18 +2241,20 @@ static const char *const ljc_page_tail[] = {
   "\"+other);\n",
   "    const all=sumOf(\"alloc_\"+S.unit),p=amount(v,S.unit).split(\" \")"
   ";\n",
-  "    let sub=S.unit===\"size\"\?num(w)+\" \"+m.of:bytes(w);\n",
+  "    let sub=S.unit===\"size\"\?many(w,m.of):bytes(w),of=\"\";\n",
   "    if(DIFF)sub=v===o\?\"as before\":signed(v-o,S.unit)+\" (\"+\n",
   "      (o\?(v>o\?\"+\":\"\\u2212\")+pct(Math.abs(v-o),o):\"none before"
   "\")+\")\";\n",
-  "    else if(m.k!==\"alloc\")sub+=\" \\u00b7 \"+pct(v,all);\n",
+  "    else if(m.k!==\"alloc\"){sub+=\" \\u00b7 \"+pct(v,all);of=\" of al"
+  "located\";}\n",
   "    box.append(choice(\"radio\",m.k,S.m===m.k,{cls:\"tile\",\n",
   "      title:m.d,on:{\n",
   "      click:()=>setMeasure(m.k)}},el(\"span\",{cls:\"tl\"},m.t),\n",
   "      el(\"span\",{cls:\"tv\"},p[0],p[1]\?el(\"small\",{},p[1]):null),"
   "\n",
   "      el(\"span\",{cls:\"ts\"+(DIFF&&v!==o\?v>o\?\" up\":\" down\":\""
-  "\")},sub)));\n",
+  "\")},sub,\n",
+  "        of\?el(\"span\",{cls:\"of\"},of):null)));\n",
   "  }\n",
   "  if(had)box.querySelector(\"[aria-checked=true]\").focus();\n",
   "}\n",
@@ -2235,12 +2306,15 @@ static const char *const ljc_page_tail[] = {
   "  $(\"title\").textContent=(DIFF\?vis(D.old_title)+\" \\u2192 \":\"\")"
   "+vis(D.title);\n",
   "  if(DIFF)$(\"eye\").textContent=\"LuaJIT memory profile, compared\";\n",
-  "  const sub=[\"format\",\"tree\",\"arch\",\"pid\",\"start\",\"run time"
-  "\",\"ended\"];\n",
-  "  $(\"sub\").textContent=D.facts.filter(f=>sub.includes(f[0])||\n",
-  "    f[0]===\"read\"&&f[1]!==\"whole\").map(f=>vis(f[0])+\" \"+fact(f))"
-  "\n",
-  "    .join(\" \\u00b7 \");\n",
+  "  const of=k=>{const f=D.facts.find(x=>x[0]===k);return f\?fact(f):\""
+  "\";};\n",
+  "  const some=(k,before)=>of(k)&&before+of(k);\n",
+  "  $(\"sub\").textContent=[(of(\"tree\")+\" \"+of(\"arch\")).trim()||\n",
+  "    some(\"format\",\"format \"),some(\"pid\",\"process \"),some(\"sta"
+  "rt\",\"started \"),\n",
+  "    some(\"run time\",\"ran \"),of(\"ended\"),of(\"read\")===\"whole\""
+  "\?\"\":of(\"read\")]\n",
+  "    .filter(t=>t).join(\" \\u00b7 \");\n",
   "  for(const w of D.warnings)$(\"banners\").append(el(\"div\",{cls:\"ba"
   "nner\"},\n",
   "    vis(w)));\n",

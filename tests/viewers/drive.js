@@ -1,6 +1,7 @@
 // drive.js DIR - opens the reports in DIR in headless Chromium, as a reader
 // would, and says what is wrong with them. Made and called by viewers.sh.
 //   plain.html hostile.html diff.html   ljparse --format=html
+//   stacks.html brief.html              the same, recorded by a luajit
 //   plain.speedscope.json               ljparse --format=speedscope
 //   want.json                           what ljparse --format=json says
 "use strict";
@@ -33,6 +34,14 @@ async function open(browser, file, options) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const bad = [];
+  await page.addInitScript(() => { /* What the canvas says. */
+    window.written = [];
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
+      window.written.push(text);
+      write.call(this, text, ...more);
+    };
+  });
   page.on("pageerror", e => bad.push("error: " + e.stack));
   page.on("console", m => {
     if (m.type() === "error") bad.push("console: " + m.text());
@@ -109,6 +118,20 @@ async function flame(page) {
         "inverted view begins with the largest site");
 }
 
+/* A box too narrow for its line's name still says which line it is. */
+async function labels(page) {
+  await page.keyboard.press("f");
+  await page.evaluate(() => { window.written = []; });
+  await page.keyboard.press("2");
+  const all = await page.evaluate(() => window.written);
+  const cut = all.filter(t => /\u2026/.test(t));
+  check(cut.some(t => /^\w+\u2026:\d+$/.test(t)) ||
+        all.some(t => /^:\d+$/.test(t)), "short names keep the line", all);
+  same(cut.filter(t => /:|lua/.test(t) && !/:\d+$/.test(t)).join(), "",
+       "no name of a line without the line");
+  await page.keyboard.press("1");
+}
+
 async function find(page) {
   await page.keyboard.press("f");
   await page.keyboard.press("/");
@@ -150,6 +173,7 @@ async function plain(browser) {
   await tiles(t.page);
   await sites(t.page);
   await flame(t.page);
+  await labels(t.page);
   await find(t.page);
   await colours(t.page);
   await t.page.keyboard.press("d");
@@ -231,6 +255,17 @@ async function stacks(browser) {
   check(await p.isVisible("#tcap .k-gc"), "GC total in the timeline");
   check((await p.textContent("#plot")).includes(" ms") ||
         (await p.textContent("#plot")).includes(" s"), "timeline by time");
+  check((await p.evaluate(() => window.written)).some(t =>
+    /leakhunt\.lua:\d+$/.test(t)), "a wide box has the whole name");
+  check(/^peak [\d.]+ [KM]iB$/.test(await p.textContent("#plot .peak")),
+        "the peak is marked");
+  const ticks = await p.$$eval("#plot .tick", t => t.map(x => x.textContent));
+  check(ticks.length >= 3 && new Set(ticks).size === ticks.length &&
+        ticks[0] === "0 s", "ticks of the time axis", ticks);
+  check((await p.$$("#plot text:not(.tick):not(.peak)")).length >= 3,
+        "labels of the byte axis");
+  check((await p.textContent("#detail")).includes("Garbage made since"),
+        "says that garbage counts as in use");
   await p.focus("#plot");
   await p.keyboard.press("ArrowRight");
   check((await p.textContent("#tread")).includes("in use"),
@@ -253,8 +288,31 @@ async function stacks(browser) {
   await p.keyboard.press("s");
   check((await p.textContent("#p-sites tbody tr >> nth=0"))
     .includes("leakhunt.lua:40"), "and the first of the table");
+  const kept = await p.$$eval("#p-sites thead th", h =>
+    h.findIndex(x => x.textContent === "Kept"));
+  check(kept > 0, "the share kept is a column");
+  same(await p.$eval("#p-sites tbody tr", (r, i) => r.cells[i].textContent,
+                     kept), "100\u00a0%", "all is kept of the leak");
+  await p.keyboard.press("d");
+  check((await p.$$("#p-files tbody tr")).length > 1, "folders are open");
   await p.screenshot({ path: path.join(dir, "shot-stacks.png") });
   same(t.bad.join("; "), "", "page with stacks is quiet");
+  await t.close();
+}
+
+/* A run too short for marks of time: the timeline counts events. */
+async function brief(browser) {
+  if (!fs.existsSync(path.join(dir, "brief.html"))) return;
+  const t = await open(browser, "brief.html",
+    { viewport: { width: 1440, height: 1000 } });
+  check(await t.page.isVisible("#plot"), "timeline of a short run");
+  check((await t.page.textContent("#tread")).includes(" at event "),
+        "its peak by events");
+  const ticks = await t.page.$$eval("#plot .tick", e => e.map(x =>
+    x.textContent));
+  check(ticks.length >= 2 && ticks.every(x => /^[\d,]+$/.test(x)),
+        "its axis by events", ticks);
+  same(t.bad.join("; "), "", "page of a short run is quiet");
   await t.close();
 }
 
@@ -288,7 +346,8 @@ async function speedscope(browser) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
     args: ["--no-sandbox"] });
-  for (const part of [plain, shots, hostile, diff, stacks, speedscope])
+  for (const part of [plain, shots, hostile, diff, stacks, brief,
+                      speedscope])
     await part(browser).catch(e => {
       failures++;
       console.log("FAIL " + part.name + ": " + e.stack);

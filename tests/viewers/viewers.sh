@@ -45,13 +45,15 @@ for metric in alloc inuse; do
     -o $metric.folded plain.bin
 done
 
-rm -f stacks.*
+rm -f stacks.* brief.*
 if [ -n "$luajit" ]; then
   "$luajit" -jmemprof=stacks.bin "$here/../../examples/leakhunt.lua" 5000
   for format in html speedscope pprof text; do
     "$ljparse" --min-share=0 --format=$format -o stacks.$format stacks.bin
   done
   mv stacks.speedscope stacks.speedscope.json
+  "$luajit" -jmemprof=brief.bin -e 'for i = 1, 200 do t = { i } end'
+  "$ljparse" --format=html -o brief.html brief.bin
 fi
 
 # What the text report says, line by line as "what: N ..., XB".
