@@ -4,8 +4,8 @@
 #   --slice   a few rows that differ most (default); --all: every row
 #   --write   puts the results into tests/MATRIX.md
 #   --list    names the rows
-# A row that has passed for this commit is not run again, so a run that was
-# broken off goes on where it was. `upstream` needs a network, or
+# A row that has passed is not run again until something changes that it is
+# made of, so a run that was broken off goes on where it was. `upstream` needs a network, or
 # LJM_UPSTREAM=DIR with a checkout of LuaJIT's v2.1. i686 and arm64 are
 # cross-built, arm64 runs under qemu-user.
 set -euo pipefail
@@ -62,7 +62,13 @@ done
 # shellcheck disable=SC2206 # the words of the list
 [ ${#rows[@]} -gt 0 ] || rows=($slice)
 mkdir -p "$out"
-commit=$(git -C "$top" describe --always --dirty 2>/dev/null || echo none)
+commit=$(git -C "$top" describe --always --exclude='*' 2>/dev/null || echo none)
+[ -z "$(git -C "$top" status --porcelain -- . ':!tests/MATRIX.md' 2>&1)" ] ||
+  commit+=-dirty
+# What rows are made of. (Not MATRIX.md: writing it must change nothing.)
+stamp=$(cd "$top" && find ljmemprof.h ljparse.h luajit-patch examples/ljparse.c \
+          tests/*.[ch] tests/*.sh tests/*.txt tests/lua -type f | sort |
+        xargs cat | cksum | cut -d' ' -f1)
 
 # Programs of the i686 rows find their libc where the cross compiler has it.
 i686=/usr/i686-linux-gnu/lib
@@ -165,13 +171,14 @@ bad=0
 for row in "${rows[@]}"; do
   tree=${row%:*} option=${row#*:} name=${row/:/+}
   result=$out/$name.result
-  if [ "$(cut -d' ' -f1,2 "$result" 2>/dev/null)" = "$commit passed" ]; then
+  if [ "$(cat "$out/$name.stamp" 2>/dev/null)" = "$stamp" ]; then
     echo "$row: passed before"
     continue
   fi
   start=$SECONDS
   if run_row "$tree" "$option" "$name" >"$out/$name.log" 2>&1; then
     verdict=passed
+    echo "$stamp" >"$out/$name.stamp"
   else
     verdict=failed bad=1
     tail -n 60 "$out/$name.log"

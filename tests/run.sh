@@ -9,7 +9,8 @@ usage()
   cat <<'END'
 usage: tests/run.sh [options] [NAME...]
   NAME            run only the tests whose name matches (a regular expression)
-  --full          the wide matrix too (labels full); installs much more
+  --full          the wide matrix too (labels full, tests/matrix.sh --all);
+                  installs much more
   --label=L       only the tests with this label
   --list          list the tests, run none
   --build=DIR     build folder (default: build)
@@ -88,6 +89,13 @@ log=$build/ctest.log
 status=0
 ctest --no-tests=error --output-on-failure --timeout 900 -j "$jobs" \
   "${select[@]}" 2>&1 | tee "$log" || status=$?
+
+# Hours, the first time; goes on where it was broken off.
+if [ $full = ON ] && [ $luajit = ON ] && [ ${#select[@]} = 0 ]; then
+  step "LuaJIT tree by tree, option by option"
+  LJM_STREAMS=$streams LJM_WORKLOADS=$workloads \
+    bash "$top/tests/matrix.sh" --all --write || status=1
+fi
 
 # What did not run is said last but one, the verdict last.
 skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
