@@ -29,8 +29,9 @@
 ** the host goes on. errno is kept. All state is in the objects: one thread at
 ** a time may use one, different threads different ones. An encoder's calls may
 ** be made in an allocator hook, and may then write to the sink and allocate;
-** none in a signal handler. Nothing prints or exits. Not promised: that a
-** process killed by a signal has written its last 64 KiB.
+** none in a signal handler. Nothing prints or exits, but for a line about an
+** LJMEMPROF that cannot be obeyed. Not promised: that a process killed by a
+** signal has written its last 64 KiB.
 **
 ** -- Macros (define them before the include) ---------------------------------
 ** name                 default    effect

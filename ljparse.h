@@ -6297,10 +6297,13 @@ static void ljpi_put_totals(ljpi_report *r, const ljp_error *e)
   ljpi_put_u64(&r->out, t->events);
   ljpi_puts(&r->out, "\n");
   ljpi_put_total(r, "allocations: ", t->alloc_count, ", +", t->alloc_size);
-  ljpi_put_total(r, "reallocations: ", t->realloc_count, ", +",
-                 t->realloc_new_size);
-  ljpi_put_total(r, "reallocations: ", t->realloc_count, ", -",
-                 t->realloc_old_size);
+  ljpi_puts(&r->out, "reallocations: ");
+  ljpi_put_u64(&r->out, t->realloc_count);
+  ljpi_puts(&r->out, ", +");
+  ljpi_put_size(&r->out, t->realloc_new_size);
+  ljpi_puts(&r->out, ", -");
+  ljpi_put_size(&r->out, t->realloc_old_size);
+  ljpi_puts(&r->out, "\n");
   ljpi_put_total(r, "deallocations: ", t->free_count, ", -", t->free_size);
   ljpi_put_total(r, "held at the end: ", t->live_count, " blocks, ",
                  t->live_size);

@@ -322,6 +322,19 @@ static int ljc_line_option(ljc_args *a, const char *arg)
   return LJC_GOOD;
 }
 
+/* Is it an option whose value is missing, or stands apart from it? */
+static int ljc_lacks_value(const char *arg)
+{
+  static const char *const names[] = {
+    "--format", "--by", "--sort", "--limit", "--metric", "--min-share",
+    "--budget", "--from", "--to", "--temp-within", "--trace-address"
+  };
+  size_t i;
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    if (strcmp(arg, names[i]) == 0) return 1;
+  return 0;
+}
+
 /* One option; -1: it is none. */
 static int ljc_option(ljc_args *a, const char *arg)
 {
@@ -385,6 +398,11 @@ static int ljc_parse(ljc_args *a, int argc, char **argv)
       a->old = argv[i];
     } else {
       st = ljc_option(a, arg);
+      if (st < 0 && ljc_lacks_value(arg)) {
+        ljc_complain("write the value behind an equals sign: %s=%s", arg,
+                     i + 1 < argc ? argv[i + 1] : "VALUE");
+        return LJC_FAILED;
+      }
       if (st < 0) return ljc_usage("unknown option", arg);
       if (st != LJC_GOOD) return st;
     }
@@ -544,7 +562,10 @@ static int ljc_outcome(const ljp_profile *prof, const char *name)
     ljc_complain("%s: remark: %llu stray records read as C symbols", name,
                  (unsigned long long)totals.stray_count);
   if (e->status == LJP_OK) return LJC_GOOD;
-  ljc_complain("%s: %s", name, ljp_error_text(e, text, sizeof(text)));
+  ljc_complain("%s: %s%s", name,
+               e->status == LJP_E_MALFORMED && e->record_off == 0 &&
+               e->off == 0 ? "no recording of a memory profiler: " : "",
+               ljp_error_text(e, text, sizeof(text)));
   return e->status == LJP_E_NOMEM ? LJC_FAILED : LJC_DAMAGED;
 }
 

@@ -682,9 +682,8 @@ static inline void ljt_mtotals(ljt_model *m, ljt_bytes *out)
   ljt_msum(m, 2, &f);
   ljt_msum(m, 3, &r);
   ljt_text(out, "TOTALS:\nevents: %" PRIu64 "\nallocations: %" PRIu64 ", +%"
-           PRIu64 "B\nreallocations: %" PRIu64 ", +%" PRIu64 "B\n"
-           "reallocations: %" PRIu64 ", -%" PRIu64 "B\n", m->events, a.count,
-           a.plus, r.count, r.plus, r.count, r.minus);
+           PRIu64 "B\nreallocations: %" PRIu64 ", +%" PRIu64 "B, -%" PRIu64
+           "B\n", m->events, a.count, a.plus, r.count, r.plus, r.minus);
   ljt_text(out, "deallocations: %" PRIu64 ", -%" PRIu64 "B\n"
            "held at the end: %" PRIu64 " blocks, %" PRIu64 "B\n"
            "held at the most: %" PRIu64 " blocks, %" PRIu64 "B\n", f.count,

@@ -58,7 +58,7 @@ exits 2 after.bin
 has err "malformed at byte $((size + 1))"
 has out "HEAP SUMMARY:"
 exits 2 text.bin
-has err "malformed at byte 0"
+has err "text.bin: no recording of a memory profiler: malformed at byte 0"
 exits 2 nothing.bin
 has err "cut at byte 0"
 exits 2 "$seeds/version5.bin"
@@ -70,6 +70,13 @@ exits 1 folder
 has err "folder: cannot read"
 exits 1 --no-such-option good.bin
 has err "unknown option: --no-such-option"
+# Every option that takes its value behind an equals sign says so.
+"$ljparse" --help | grep -oE '^  --[a-z-]+=' | tr -d ' =' >valued
+[ "$(wc -l <valued)" -ge 10 ] || fail "only $(wc -l <valued) options in --help"
+while read -r option; do
+  exits 1 "$option" html good.bin
+  has err "write the value behind an equals sign: $option=html"
+done <valued
 exits 1 --format=xml good.bin
 exits 1 --by=week good.bin
 exits 1 --sort=size good.bin
