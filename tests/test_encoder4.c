@@ -1,4 +1,4 @@
-/* Format 4: each record byte by byte, and random streams read back. */
+/* Format 4: each record byte by byte, totals, what the encoder refuses. */
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"
 #include "ljtest.h"
@@ -252,11 +252,212 @@ static void totals(void)
   ljt_sink_free(&s);
 }
 
+/* -- What is refused */
+
+#define DEFS 13
+#define CALLS 11
+
+/* Definition number `i`. */
+static uint32_t define(ljm_encoder4 *e, int i, uint32_t n)
+{
+  ljm_module m;
+  switch (i) {
+  case 0: return ljm_encoder4_string(e, (const char *)&n, sizeof(n));
+  case 1:
+    memset(&m, 0, sizeof(m));
+    return ljm_encoder4_module(e, &m);
+  case 2: return ljm_encoder4_csym(e, n, n, n, n);
+  case 3: return ljm_encoder4_function(e, n, n, n);
+  case 4: return ljm_encoder4_frame_lua(e, n, n);
+  case 5: return ljm_encoder4_frame_c(e, n, n, n);
+  case 6: return ljm_encoder4_frame_vm(e, (ljm_state)(n & 63));
+  case 7: return ljm_encoder4_frame_jit(e, n, n);
+  case 8: return ljm_encoder4_frame_fast(e, n);
+  case 9: return ljm_encoder4_frame_gap(e, (ljm_gap)(n & 63));
+  case 10: return ljm_encoder4_trace(e, n, n);
+  case 11: return ljm_encoder4_stack(e, 0, n + 1);
+  default: return ljm_encoder4_site(e, n, LJM_STATE_C, LJM_OBJECT_TABLE);
+  }
+}
+
+/* Record number `i`. */
+static ljm_status record(ljm_encoder4 *e, int i)
+{
+  ljm_mark m;
+  switch (i) {
+  case 0: return ljm_encoder4_alloc(e, 1, 8, 8);
+  case 1: return ljm_encoder4_dealloc(e, 1, 8, 8);
+  case 2: return ljm_encoder4_realloc(e, 1, 8, 8, 16, 8);
+  case 3: return ljm_encoder4_alloc_sample(e, 1, 8, 8, 9);
+  case 4: return ljm_encoder4_realloc_sample(e, 1, 8, 8, 16, 8, 9);
+  case 5: return ljm_encoder4_alloc_failed(e, 1, 8);
+  case 6: return ljm_encoder4_realloc_failed(e, 1, 8, 8, 16);
+  case 7:
+    memset(&m, 0, sizeof(m));
+    m.reason = LJM_MARK_PROGRAM;
+    return ljm_encoder4_mark(e, &m);
+  case 8: return ljm_encoder4_loaded(e, 1);
+  case 9: return ljm_encoder4_dropped(e, 1, 8);
+  default: return ljm_encoder4_live(e, LJM_OBJECT_TABLE, 64);
+  }
+}
+
+static void refuses(ljm_encoder4 *e, ljm_status want)
+{
+  int i;
+  for (i = 0; i < DEFS; i++) LJT_EQ(define(e, i, 1), 0);
+  for (i = 0; i < CALLS; i++) LJT_EQ(record(e, i), want);
+  LJT_EQ(ljm_encoder4_flush(e), want);
+}
+
+/* What META may not be. */
+static void bad_meta(const ljm_sink *sink)
+{
+  static char name[4096];
+  ljm_encoder_options o = fixed_options();
+  ljm_encoder4 e;
+  ljm_meta meta[2];
+  size_t room = 4096 / 2 - 20, i;
+  o.buffer_size = 4096;
+  meta[0].key = meta[0].value = meta[1].key = meta[1].value = "";
+  LJT_EQ(ljm_encoder4_init(&e, sink, &o, NULL, 1), LJM_E_ARG);
+  meta[1].key = NULL;
+  LJT_EQ(ljm_encoder4_init(&e, sink, &o, meta, 2), LJM_E_ARG);
+  meta[1].key = "";
+  meta[1].value = NULL;
+  LJT_EQ(ljm_encoder4_init(&e, sink, &o, meta, 2), LJM_E_ARG);
+  for (i = 0; i < 4; i++) {
+    memset(name, 0, sizeof(name));
+    memset(name, 'x', room + (i & 1));
+    if (i < 2) meta[0].key = name;
+    else meta[0].key = "", meta[0].value = name;
+    LJT_EQ(ljm_encoder4_init(&e, sink, &o, meta, 1),
+           i & 1 ? LJM_E_ARG : LJM_OK);
+    if (i & 1) continue;
+    meta[1].value = "";
+    LJT_EQ(e.base != NULL, 1);
+    e.b.out.open = 0; /* The sink is not to be closed. */
+    ljm_encoder4_free(&e);
+    LJT_EQ(ljm_encoder4_init(&e, sink, &o, meta, 2), LJM_E_ARG);
+  }
+}
+
+static void refusals(void)
+{
+  static char name[70];
+  ljm_encoder_options o = fixed_options();
+  ljt_sink s;
+  ljm_sink sink = ljt_sink_make(&s), none = sink;
+  ljm_encoder4 e;
+  ljm_module m;
+  LJT_EQ(ljm_encoder4_init(NULL, &sink, NULL, NULL, 0), LJM_E_ARG);
+  LJT_EQ(ljm_encoder4_init(&e, NULL, NULL, NULL, 0), LJM_E_ARG);
+  none.write = NULL;
+  LJT_EQ(ljm_encoder4_init(&e, &none, NULL, NULL, 0), LJM_E_ARG);
+  o.alloc.alloc = ljt_heap_alloc; /* One of three. */
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_E_ARG);
+  o.alloc.alloc = NULL;
+  bad_meta(&sink);
+  memset(&e, 0, sizeof(e));
+  refuses(NULL, LJM_E_ARG);
+  refuses(&e, LJM_E_ARG);
+  LJT_EQ(ljm_encoder4_finish(NULL, LJM_END_EXIT, 0), LJM_E_ARG);
+  ljm_encoder4_free(NULL);
+  ljm_encoder4_free(&e);
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
+  LJT_EQ(ljm_encoder4_string(&e, NULL, 1), 0);
+  LJT_EQ(ljm_encoder4_string(&e, NULL, 0), 1);
+  LJT_EQ(ljm_encoder4_module(&e, NULL), 0);
+  memset(&m, 0, sizeof(m));
+  m.build_id_size = 1;
+  LJT_EQ(ljm_encoder4_module(&e, &m), 0);
+  m.build_id = name;
+  m.build_id_size = sizeof(name); /* Cut to 64. */
+  LJT_EQ(ljm_encoder4_module(&e, &m), 1);
+  LJT_EQ(e.defs_used, 32 + 3 + 3 + 1 + 64 + 3);
+  LJT_EQ(ljm_encoder4_mark(&e, NULL), LJM_E_ARG);
+  LJT_EQ(ljm_encoder4_alloc(&e, LJM_FMT_SITE_MAX, 8, 8), LJM_OK);
+  LJT_EQ(ljm_encoder4_alloc(&e, LJM_FMT_SITE_MAX + 1, 8, 8), LJM_E_ARG);
+  LJT_EQ(ljm_encoder4_finish(&e, LJM_END_EXIT, 0), LJM_OK);
+  refuses(&e, LJM_E_NOTRUNNING);
+  LJT_EQ(s.closed, 1);
+  ljm_encoder4_free(&e);
+  refuses(&e, LJM_E_ARG);
+  ljt_sink_free(&s);
+}
+
+/* Each definition and record until a sink that takes nothing is asked. */
+static void failing_sink(void)
+{
+  int which, n;
+  for (which = 0; which < DEFS + CALLS; which++) {
+    ljm_encoder_options o = fixed_options();
+    ljt_sink s;
+    ljm_sink sink = ljt_sink_make(&s);
+    ljm_encoder4 e;
+    ljm_status st = LJM_OK;
+    uint32_t id = 1;
+    o.buffer_size = 4096;
+    s.fail_at = 1;
+    s.result = -5;
+    LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
+    for (n = 0; n < 5000 && st == LJM_OK && id; n++) {
+      if (which < DEFS) id = define(&e, which, (uint32_t)n);
+      else st = record(&e, which - DEFS);
+    }
+    /* Of states and gaps there are too few to fill a block. */
+    if (which == 6 || which == 9) LJT_EQ(ljm_encoder4_flush(&e), LJM_E_IO);
+    else if (which < DEFS) LJT_EQ(id, 0);
+    else LJT_EQ(st, LJM_E_IO);
+    LJT_EQ(ljm_encoder4_finish(&e, LJM_END_SINK, 0), LJM_E_IO);
+    LJT_EQ(e.b.out.error.sys_errno, 5);
+    ljm_encoder4_free(&e);
+    LJT_EQ(s.closed, 1);
+    ljt_sink_free(&s);
+  }
+}
+
+/* Names of any length, again and again; those too long are cut. */
+static void long_strings(void)
+{
+  static char name[70000];
+  ljm_encoder_options o = fixed_options();
+  ljt_sink s;
+  ljm_sink sink = ljt_sink_make(&s);
+  ljm_encoder4 e;
+  size_t n;
+  uint32_t id = 0;
+  o.buffer_size = 1048576;
+  o.name_limit = 1048576 / 4;
+  memset(name, 'n', sizeof(name));
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
+  for (n = 0; n < sizeof(name); n += 6999)
+    LJT_EQ(ljm_encoder4_string(&e, name, n), ++id);
+  LJT_EQ(ljm_encoder4_string(&e, name, sizeof(name)), ++id);
+  id = 0;
+  for (n = 0; n < sizeof(name); n += 6999)
+    LJT_EQ(ljm_encoder4_string(&e, name, n), ++id);
+  LJT_EQ(ljm_encoder4_string(&e, name, sizeof(name)), ++id);
+  ljm_encoder4_free(&e);
+  o.name_limit = 64;
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
+  id = ljm_encoder4_string(&e, name, 65);
+  LJT_EQ(ljm_encoder4_string(&e, name, 65), id);
+  LJT_OK(ljm_encoder4_string(&e, name, 66) != id);
+  LJT_OK(ljm_encoder4_string(&e, name, 64) != id);
+  LJT_EQ(e.strings.texts[id - 1].size, 64);
+  ljm_encoder4_free(&e);
+  ljt_sink_free(&s);
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
   LJT_CASE(records);
   LJT_CASE(widths);
   LJT_CASE(totals);
+  LJT_CASE(refusals);
+  LJT_CASE(failing_sink);
+  LJT_CASE(long_strings);
   return ljt_end();
 }

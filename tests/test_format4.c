@@ -81,7 +81,8 @@ static void same_text(void)
   }
 }
 
-/* Cut at each byte: TRUNCATED there, and a beginning of the whole text. */
+/* Cut at each byte (with a wide stride, at those near a block's start):
+** TRUNCATED there, and a beginning of the whole text. */
 static void cuts(void)
 {
   ljt_sink s;
@@ -94,8 +95,12 @@ static void cuts(void)
   for (size = 0; size < s.size; size++) {
     ljt_told t;
     ljp_error err;
-    unsigned char *p = exact(s.data, size);
+    unsigned char *p;
     while (block < b.count && b.offset[block] <= size) block++;
+    if (block && size - b.offset[block - 1] > 40 &&
+        size % (1 + ljt.stride / 12) != 0)
+      continue;
+    p = exact(s.data, size);
     LJT_EQ(decode_with(p, size, size % 3 ? 0 : 500, NULL, &t, &err),
            LJP_E_TRUNCATED);
     LJT_EQ(err.off, size);
@@ -198,7 +203,7 @@ static void damage_one_block(const ljt_sink *s, const ljt_blocks *b, size_t i)
     one_damage(s->data, b, i, &d, off, size, events, 0);
     free(d.data);
   }
-  for (k = 0; k < 32; k++) {
+  for (k = i % 2; k < 32; k += 1 + ljt.stride / 12) {
     d = edit(s, off, 0, NULL, 0);
     d.data[off + k] ^= (unsigned char)(1u << (k & 7));
     /* A sum of the payload is the header's, so the header's sum is wrong. */
@@ -654,6 +659,128 @@ static void nested_headers(void)
   ljt_bytes_free(&b);
 }
 
+/* -- What the end may be */
+
+/* A stream of one block, then `size` bytes of `tail`. */
+static void one_tail(const void *tail, size_t size, ljp_status want,
+                     uint64_t record_off)
+{
+  ljt_bytes b = {NULL, 0, 0};
+  ljt_told t;
+  ljp_error err;
+  unsigned char *data;
+  uint64_t start;
+  ljt_stream4(&b);
+  ljt_block(&b, 1, 0, 0, 0, ID, "", 0);
+  start = b.size;
+  ljt_raw(&b, tail, size);
+  data = exact(b.data, b.size);
+  LJT_EQ(decode(data, b.size, &t, &err), want);
+  LJT_EQ(t.damage_count, want == LJP_E_MALFORMED);
+  LJT_EQ(err.off, want == LJP_E_MALFORMED ? start : b.size);
+  LJT_EQ(err.record_off, start + record_off);
+  if (want == LJP_E_MALFORMED) LJT_EQ(t.size[0], size);
+  ljt_told_free(&t);
+  free(data);
+  ljt_bytes_free(&b);
+}
+
+static void tails(void)
+{
+  static const unsigned char magic[40] = {0x9d, 'l', 'j', 'b'};
+  ljt_bytes block = {NULL, 0, 0};
+  unsigned char junk[40];
+  size_t n;
+  memset(junk, 'x', sizeof(junk));
+  ljt_block(&block, 2, 0, 1, 0, ID, "\x01\x63\x05" "after", 8);
+  one_tail("", 0, LJP_E_TRUNCATED, 0);
+  for (n = 1; n <= 40; n++) {
+    one_tail(junk, n, LJP_E_MALFORMED, 0);
+    one_tail(magic, n, n < 32 ? LJP_E_TRUNCATED : LJP_E_MALFORMED, 0);
+    one_tail(block.data, n, LJP_E_TRUNCATED, n < 40 ? 0 : 40);
+  }
+  for (n = 0; n < 3; n++) { /* Magic but for its last byte. */
+    memcpy(junk, magic, n + 1);
+    one_tail(junk, n + 2, LJP_E_MALFORMED, 0);
+  }
+  ljt_bytes_free(&block);
+}
+
+/* After lost bytes a header is one as soon as it is whole. */
+static void lost_tails(void)
+{
+  size_t n;
+  for (n = 0; n <= 40; n++) {
+    ljt_bytes b = {NULL, 0, 0};
+    ljt_told t;
+    ljp_error err;
+    unsigned char *data;
+    size_t size = 14 + 32 + 3 + n;
+    ljt_stream4(&b);
+    ljt_block(&b, 1, 0, 0, 0, ID, "", 0);
+    ljt_raw(&b, "xyz", 3);
+    ljt_block(&b, 2, 0, 1, 0, ID, "\x01\x63\x05" "after", 8);
+    data = exact(b.data, size);
+    LJT_EQ(decode(data, size, &t, &err),
+           n < 32 ? LJP_E_MALFORMED : LJP_E_TRUNCATED);
+    LJT_EQ(t.damage_count, 1);
+    LJT_EQ(t.off[0], 14 + 32);
+    LJT_EQ(t.size[0], n < 32 ? 3 + n : 3);
+    LJT_EQ(t.lost_blocks[0], 0);
+    ljt_told_free(&t);
+    free(data);
+    ljt_bytes_free(&b);
+  }
+}
+
+/* A payload of 1 MiB is the largest. */
+static void largest_payload(void)
+{
+  size_t size, i;
+  for (size = LJP_FMT_PAYLOAD_MAX; size <= LJP_FMT_PAYLOAD_MAX + 2; size++) {
+    ljt_bytes b = {NULL, 0, 0};
+    ljt_told t;
+    ljp_error err;
+    unsigned char *payload = (unsigned char *)malloc(size);
+    if (!payload) abort();
+    for (i = 0; i < size; i++) payload[i] = i % 2 ? 5 : 0x0b; /* Weights. */
+    ljt_stream4(&b);
+    ljt_block(&b, 1, 0, 0, 0, ID, "", 0);
+    ljt_block(&b, 3, 0, 1, 0, ID, payload, size);
+    put_end(&b, 2);
+    LJT_EQ(decode(b.data, b.size, &t, &err),
+           size == LJP_FMT_PAYLOAD_MAX ? LJP_END : LJP_E_MALFORMED);
+    LJT_EQ(t.damage_count, size > LJP_FMT_PAYLOAD_MAX);
+    if (size > LJP_FMT_PAYLOAD_MAX) LJT_EQ(t.off[0], 14 + 32);
+    ljt_told_free(&t);
+    ljt_bytes_free(&b);
+    free(payload);
+  }
+}
+
+/* Payloads with wrong sums are looked into until eight times the input and
+** 8 MiB more were summed in vain; then they are passed over. */
+static void summed_in_vain(void)
+{
+  static ljp_decoder d;
+  static unsigned char data[2000];
+  ljpi_block_head b;
+  ljpi_cursor c;
+  int more;
+  memset(&b, 0, sizeof(b));
+  b.size = 1000;
+  for (more = 0; more < 2; more++) {
+    memset(&d, 0, sizeof(d));
+    d.begin = c.p = data;
+    c.end = data + sizeof(data);
+    d.blocks.vain = 8 * (uint64_t)LJP_FMT_PAYLOAD_MAX - 1000;
+    if (more) d.blocks.vain += 8;
+    LJT_EQ(ljpi_block_bad(&d, &c, &b), LJP_OK);
+    LJT_EQ(c.p - data, more ? 32 + 1000 : 32);
+    LJT_EQ(d.blocks.lost_off, 0);
+  }
+}
+
 /* -- Memory and limits */
 
 static void failing_memory(void)
@@ -812,6 +939,10 @@ int main(int argc, char **argv)
   LJT_CASE(totals);
   LJT_CASE(bad_ends);
   LJT_CASE(nested_headers);
+  LJT_CASE(tails);
+  LJT_CASE(lost_tails);
+  LJT_CASE(largest_payload);
+  LJT_CASE(summed_in_vain);
   LJT_CASE(failing_memory);
   LJT_CASE(limits);
   LJT_CASE(resealed);
