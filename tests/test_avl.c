@@ -243,6 +243,25 @@ static ljp_options heap_options(ljt_heap *h)
   return o;
 }
 
+/* Who wants no answer gives no place for it. */
+static void no_outputs(void)
+{
+  begin();
+  insert(5, 50);
+  LJT_EQ(ljp_avl_insert(t, 5, 51, NULL, NULL), LJP_OK);
+  LJT_EQ(ljp_avl_count(t), 1);
+  LJT_EQ(ljp_avl_find(t, 5, NULL), 1);
+  LJT_EQ(ljp_avl_find(t, 6, NULL), 0);
+  LJT_EQ(ljp_avl_floor(t, 6, NULL, NULL), 1);
+  LJT_EQ(ljp_avl_floor(t, 4, NULL, NULL), 0);
+  m.value[0] = 51;
+  look(5);
+  LJT_EQ(ljp_avl_remove(t, 5, NULL), 1);
+  LJT_EQ(ljp_avl_remove(t, 5, NULL), 0);
+  LJT_EQ(ljp_avl_count(t), 0);
+  ljp_avl_free(t);
+}
+
 /* Every allocation fails in turn: nothing is lost, nothing leaks. */
 static void memory_fails(void)
 {
@@ -535,6 +554,7 @@ int main(int argc, char **argv)
   LJT_CASE(random_runs);
   LJT_CASE(ends_of_the_range);
   LJT_CASE(walk_stops);
+  LJT_CASE(no_outputs);
   LJT_CASE(memory_fails);
   LJT_CASE(memory_limit);
   LJT_CASE(over_a_buffer);

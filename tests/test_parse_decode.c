@@ -437,6 +437,62 @@ static void long_name_in_pieces(void)
   ljt_bytes_free(&b);
 }
 
+/* Every word of an error, in rooms of any size. */
+static void texts(void)
+{
+  static const char *const statuses[] = {
+    "no error", "end of stream", "more bytes expected", "bad argument",
+    "out of memory", "cannot write", "limit reached", "malformed",
+    "unsupported version", "cut"
+  };
+  static const struct said {
+    ljp_error e;
+    const char *text;
+  } said[] = {
+    {{LJP_OK, LJP_SECTION_NONE, LJP_LIMIT_NONE, 0, 1, 0},
+     "no error at byte 1 (stream)"},
+    {{LJP_E_IO, LJP_SECTION_BLOCKS, LJP_LIMIT_NONE, 0, 2, 1},
+     "cannot write at byte 2 (blocks)"},
+    {{LJP_E_TRUNCATED, LJP_SECTION_SYMBOL_HEADER, LJP_LIMIT_NONE, 0, 3, 1},
+     "cut at byte 3 (header of the symbol part; whole up to byte 1)"},
+    {{LJP_E_UNSUPPORTED, LJP_SECTION_EVENT_HEADER, LJP_LIMIT_NONE, 9, 3, 0},
+     "version 9 at byte 3 (header of the event part), this tool reads 1-4 in "
+     "the pairs that exist"},
+    {{LJP_E_MALFORMED, LJP_SECTION_AFTER_END, LJP_LIMIT_NONE, 0, 7, 6},
+     "malformed at byte 7 (bytes after the end; record at byte 6)"},
+    {{LJP_E_MALFORMED, (ljp_section)99, LJP_LIMIT_NONE, 0, 7, 6},
+     "malformed at byte 7 (stream; record at byte 6)"},
+#define LIMIT(which, text) \
+    {{LJP_E_LIMIT, LJP_SECTION_EVENTS, which, 0, 4, 4}, \
+     "limit reached at byte 4 (event part): " text}
+    LIMIT(LJP_LIMIT_NONE, "none"), LIMIT((ljp_limit)99, "none"),
+    LIMIT(LJP_LIMIT_MEMORY, "memory"),
+    LIMIT(LJP_LIMIT_STRING, "string length"),
+    LIMIT(LJP_LIMIT_HOLD, "bytes held back to tell the trace layout"),
+    LIMIT(LJP_LIMIT_RECORDS, "number of records"),
+    LIMIT(LJP_LIMIT_SYMBOLS, "number of symbols"),
+    LIMIT(LJP_LIMIT_SITES, "number of sites"),
+    LIMIT(LJP_LIMIT_LIVE, "number of live blocks"),
+#undef LIMIT
+  };
+  size_t i, size;
+  for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+    LJT_STR(ljp_status_text((ljp_status)i), statuses[i]);
+  LJT_STR(ljp_status_text((ljp_status)i), "unknown status");
+  for (i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+    char buf[200], all[200];
+    LJT_STR(ljp_error_text(&said[i].e, all, sizeof(all)), said[i].text);
+    for (size = 0; size < 30; size++) {
+      memset(buf, '~', sizeof(buf));
+      LJT_OK(ljp_error_text(&said[i].e, buf, size) == buf);
+      if (size && strlen(all) >= size) all[size - 1] = 0;
+      if (size) LJT_STR(buf, all);
+      LJT_EQ(buf[size], '~');
+      snprintf(all, sizeof(all), "%s", said[i].text);
+    }
+  }
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
@@ -447,5 +503,6 @@ int main(int argc, char **argv)
   LJT_CASE(handler_stops);
   LJT_CASE(limits);
   LJT_CASE(long_name_in_pieces);
+  LJT_CASE(texts);
   return ljt_end();
 }

@@ -1,7 +1,7 @@
 /*
 ** test_parse_live.c - the table of live blocks under every pattern of
 ** addresses: what is in it, what it takes; memory of hostile headers, of
-** endless pairs, over a caller's buffer.
+** endless pairs, over a caller's buffer; objects that cannot be made.
 */
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
@@ -251,6 +251,87 @@ static void over_a_buffer(void)
   ljt_bytes_free(&b);
 }
 
+/* Objects that cannot be made: nothing is left of them. */
+static void new_fails(void)
+{
+  uint64_t n;
+  int i, made;
+  for (i = 0, n = 1; i < 4; i += made, n = made ? 1 : n + 1) {
+    ljt_heap heap;
+    ljp_options o;
+    ljp_handler h = {NULL, NULL, NULL};
+    ljp_symbols *s = NULL, *other = NULL;
+    ljp_aggregate *a = NULL;
+    ljp_decoder *d = NULL;
+    ljp_profile *p = NULL;
+    ljp_status st;
+    memset(&o, 0, sizeof(o));
+    LJT_EQ(ljp_symbols_new(&other, NULL), LJP_OK);
+    memset(&heap, 0, sizeof(heap));
+    heap.fail_at = n;
+    o.allocator.alloc = ljt_heap_alloc;
+    o.allocator.realloc = ljt_heap_realloc;
+    o.allocator.free = ljt_heap_free;
+    o.allocator.user = &heap;
+    st = i == 0 ? ljp_symbols_new(&s, &o)
+         : i == 1 ? ljp_aggregate_new(&a, other, &o)
+         : i == 2 ? ljp_decoder_new(&d, &h, &o) : ljp_profile_new(&p, &o);
+    made = st == LJP_OK;
+    LJT_EQ(s || a || d || p, made);
+    if (!made) LJT_EQ(st, LJP_E_NOMEM);
+    ljp_profile_free(p);
+    ljp_decoder_free(d);
+    ljp_aggregate_free(a);
+    ljp_symbols_free(s);
+    ljp_symbols_free(other);
+    LJT_EQ(heap.live_count, 0);
+    LJT_EQ(heap.bad_frees, 0);
+  }
+}
+
+/* What is not asked for, or no object. */
+static void refusals(void)
+{
+  ljp_options o;
+  ljp_symbols *s;
+  ljp_aggregate *a;
+  ljp_profile *p;
+  ljp_event ev;
+  uint64_t n[2] = {7, 7};
+  size_t size = 7;
+  memset(&o, 0, sizeof(o));
+  LJT_EQ(ljp_symbols_new(NULL, NULL), LJP_E_ARG);
+  LJT_EQ(ljp_profile_new(NULL, NULL), LJP_E_ARG);
+  LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+  LJT_EQ(ljp_aggregate_new(NULL, s, NULL), LJP_E_ARG);
+  LJT_EQ(ljp_aggregate_new(&a, NULL, NULL), LJP_E_ARG);
+  o.allocator.alloc = ljt_heap_alloc; /* One of three. */
+  LJT_EQ(ljp_aggregate_new(&a, s, &o), LJP_E_ARG);
+  LJT_EQ(ljp_profile_new(&p, &o), LJP_E_ARG);
+  LJT_OK(!a && !p);
+  o.allocator.alloc = NULL;
+  o.limits.sites = UINT64_MAX;
+  o.limits.live = 1;
+  LJT_EQ(ljp_aggregate_new(&a, s, &o), LJP_OK);
+  memset(&ev, 0, sizeof(ev));
+  ev.kind = LJP_EVENT_ALLOC;
+  ev.source = LJP_SOURCE_INTERNAL;
+  ev.addr = 64;
+  ev.size = 8;
+  LJT_EQ(ljp_aggregate_events(a, &ev, 1, NULL), LJP_OK);
+  ev.addr = 128;
+  LJT_EQ(ljp_aggregate_events(a, &ev, 1, NULL), LJP_E_LIMIT);
+  LJT_EQ(ljp_aggregate_limit(a), LJP_LIMIT_LIVE);
+  ljp_aggregate_lives(a, 64, &n[0], &n[1]);
+  LJT_OK(n[0] == 0 && n[1] == 0);
+  ljp_aggregate_lives(a, 0, NULL, NULL);
+  LJT_STR(ljp_symbols_string(s, (uint32_t)s->strings.count, &size), "");
+  LJT_EQ(size, 0);
+  LJT_EQ(ljp_symbols_alias(s, (uint32_t)s->strings.count), 0);
+  ljp_aggregate_free(a);
+  ljp_symbols_free(s);
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
@@ -259,5 +340,7 @@ int main(int argc, char **argv)
   LJT_CASE(endless_pairs);
   LJT_CASE(hostile_headers);
   LJT_CASE(over_a_buffer);
+  LJT_CASE(new_fails);
+  LJT_CASE(refusals);
   return ljt_end();
 }
