@@ -52,18 +52,24 @@ static inline ljp_status ljt_report(const unsigned char *data, size_t size,
   return st;
 }
 
-/* The number behind "NAME: " or "NAME:0xADDR: " of the first such row. */
+/* The sum of the numbers behind "NAME: " or "NAME:0xADDR: " in the first
+** section that has such rows. (A function of a library that came back to
+** another place has two.) */
 static inline uint64_t ljt_row(const ljt_text *t, const char *name)
 {
   size_t n = strlen(name);
+  uint64_t sum = 0;
+  int found = 0;
   const char *p = t->data;
   for (; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
     const char *colon;
+    if (*p == '\n' && found) break;
     if (strncmp(p, name, n) != 0 || p[n] != ':') continue;
     colon = strchr(p + n, ' ');
-    return colon ? strtoull(colon, NULL, 10) : 0;
+    sum += colon ? strtoull(colon, NULL, 10) : 0;
+    found = 1;
   }
-  return 0;
+  return sum;
 }
 
 /* What all paths have of `m` by themselves. */
