@@ -25,7 +25,7 @@
 #include "ljttree.h"
 
 static const char *alpha, *beta, *stripped;
-static int moving; /* --moving: no library comes to the place of another. */
+static int emulated; /* --emulated: none comes to the place of another. */
 
 /* -- What the Lua code calls --------------------------------------------- */
 
@@ -277,7 +277,7 @@ static void case_in_turns(void)
   ljt.row = NULL;
   /* The loader may take another place if something of the process took this
   ** one in between; not always, unless an emulator hands out the places. */
-  if (moving)
+  if (emulated)
     printf("  left out: at one address\n");
   else if (!LJT_OK(same > WAYS * KINDS / 2))
     printf("  at one address in %zu of %d runs\n", same, WAYS * KINDS);
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
   for (i = 1; i < argc; i++) {
     if (strncmp(argv[i], "--alpha=", 8) == 0) alpha = argv[i] + 8;
     if (strncmp(argv[i], "--beta=", 7) == 0) beta = argv[i] + 7;
-    if (strcmp(argv[i], "--moving") == 0) moving = 1;
+    if (strcmp(argv[i], "--emulated") == 0) emulated = 1;
     if (strncmp(argv[i], "--stripped=", 11) == 0) stripped = argv[i] + 11;
   }
   if (!alpha || !beta || !stripped) {
