@@ -625,6 +625,10 @@ LJP_API const ljp_error *ljp_profile_error(const ljp_profile *p);
 LJP_API const ljp_aggregate *ljp_profile_aggregate(const ljp_profile *p);
 LJP_API const ljp_symbols *ljp_profile_symbols(const ljp_profile *p);
 
+/* Whether the end of the window that the options ask for has come; 1 if they
+** ask for none. 0: all up to the stream's end is in the profile. */
+LJP_API int ljp_profile_window_ended(const ljp_profile *p);
+
 /* Highest number of bytes held at once so far. */
 LJP_API uint64_t ljp_profile_peak(const ljp_profile *p);
 
@@ -6938,6 +6942,13 @@ LJP_API const ljp_aggregate *ljp_profile_aggregate(const ljp_profile *p)
 LJP_API const ljp_symbols *ljp_profile_symbols(const ljp_profile *p)
 {
   return &p->symbols;
+}
+
+LJP_API int ljp_profile_window_ended(const ljp_profile *p)
+{
+  const ljp_options *o = &p->window;
+  if (!o->to_event && !o->to_time && !o->to_mark) return 1;
+  return p->to != 0 && p->seen >= p->to;
 }
 
 LJP_API uint64_t ljp_profile_peak(const ljp_profile *p)

@@ -561,6 +561,9 @@ static int ljc_outcome(const ljp_profile *prof, const char *name)
   if (totals.stray_count)
     ljc_complain("%s: remark: %llu stray records read as C symbols", name,
                  (unsigned long long)totals.stray_count);
+  if (!ljp_profile_window_ended(prof))
+    ljc_complain("%s: remark: what --to names did not come, nothing is left "
+                 "out at the end", name);
   if (e->status == LJP_OK) return LJC_GOOD;
   ljc_complain("%s: %s%s", name,
                e->status == LJP_E_MALFORMED && e->record_off == 0 &&
@@ -824,7 +827,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-z7+STKsec9wB/nTFMXrd334zrbLjzrodHhSAZY0Z32w='; sty"
+  " script-src 'sha256-XNfhQAPe+SusQX5oIwuSacGLRWkuW0b66mp2UpeJ71c='; sty"
   "le-src 'sha256-+HsJ5RjIJIvDdI4HzmhM3FYwcGt5OVG3YBvEfBRf5BQ=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -2099,7 +2102,7 @@ static const char *const ljc_page_tail[] = {
   "}\n",
   "/* A tick's text, in the unit of the distance between ticks. */\n",
   "function tickText(x,tick){\n",
-  "  if(T.unit!==\"time\")return num(x);\n",
+  "  if(T.unit!==\"time\")return num(x)+(x===tick\?\" events\":\"\");\n",
   "  if(x===0)return\"0 s\";\n",
   "  for(const[u,n]of[[6e10,\"min\"],[1e9,\"s\"],[1e6,\"ms\"],[1e3,\"\\u0"
   "0b5s\"]])\n",

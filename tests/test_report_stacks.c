@@ -277,14 +277,20 @@ static void windows_by_marks(void)
   static const struct {
     const char *name, *from, *to;
     uint64_t from_time, to_time, events;
+    int ended;
   } rows[] = {
-    {"all", NULL, NULL, 0, 0, 12}, {"from half", "half", NULL, 0, 0, 7},
-    {"to half", NULL, "half", 0, 0, 5}, {"half to end", "half", "end", 0, 0, 6},
-    {"from end", "end", NULL, 0, 0, 1}, {"never", "no such", NULL, 0, 0, 0},
-    {"from 5 s", NULL, NULL, 5000000000, 0, 7},
-    {"to 5 s", NULL, NULL, 0, 5000000000, 5},
-    {"to 4 s, first mark after", NULL, NULL, 0, 4000000000, 5},
-    {"half to 11 s", "half", NULL, 0, 11000000000, 6}
+    {"all", NULL, NULL, 0, 0, 12, 1}, {"from half", "half", NULL, 0, 0, 7, 1},
+    {"to half", NULL, "half", 0, 0, 5, 1},
+    {"half to end", "half", "end", 0, 0, 6, 1},
+    {"from end", "end", NULL, 0, 0, 1, 1},
+    {"never", "no such", NULL, 0, 0, 0, 1},
+    {"end to half", "end", "half", 0, 0, 1, 0},
+    {"to never", NULL, "no such", 0, 0, 12, 0},
+    {"to 99 s", NULL, NULL, 0, 99000000000, 12, 0},
+    {"from 5 s", NULL, NULL, 5000000000, 0, 7, 1},
+    {"to 5 s", NULL, NULL, 0, 5000000000, 5, 1},
+    {"to 4 s, first mark after", NULL, NULL, 0, 4000000000, 5, 1},
+    {"half to 11 s", "half", NULL, 0, 11000000000, 6, 1}
   };
   ljt_sink s;
   size_t i;
@@ -302,6 +308,7 @@ static void windows_by_marks(void)
     p = ljt_read(&s, &o);
     ljp_aggregate_totals(ljp_profile_aggregate(p), &sum);
     LJT_EQ(sum.events, rows[i].events);
+    LJT_EQ(ljp_profile_window_ended(p), rows[i].ended);
     ljp_profile_free(p);
   }
   free(s.data);
