@@ -3,6 +3,7 @@
 # by tree and option by option, and runs the tests that need it on each.
 #   --slice   a few rows that differ most (default); --all: every row
 #   --write   puts the results into tests/MATRIX.md
+#   --report  runs nothing, puts the results that there are into it
 #   --list    names the rows
 # A row that has passed is not run again until something changes that it is
 # made of, so a run that was broken off goes on where it was. `upstream` needs a network, or
@@ -54,6 +55,7 @@ for arg; do
     --slice) ;;
     --all) mapfile -t rows < <(all_rows) ;;
     --write) write=1 ;;
+    --report) write=1 slice='' ;;
     --list) all_rows; exit 0 ;;
     -*) sed -n '2,/^set/s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     *) rows+=("$arg") ;;
@@ -183,7 +185,7 @@ for row in "${rows[@]}"; do
     verdict=failed bad=1
     tail -n 60 "$out/$name.log"
   fi
-  said=$(sed -nE 's/^[0-9]+% tests passed, .*failed out of/tests/p
+  said=$(sed -nE 's/^[0-9]+% tests passed, .*failed out of ([0-9]+)/\1 tests/p
                   s/.*left out: */without /p' "$out/$name.log" \
          "$out/$name/build/Testing/Temporary/LastTest.log" 2>/dev/null |
          sort -u | paste -sd, | sed 's/,/, /g' || true)
@@ -207,7 +209,14 @@ done
     echo "| ${name%+*} | ${name#*+} | $c | $v${rest:+: $rest} | $d |"
   done
   printf '\n| option | arguments for make |\n|---|---|\n'
-  awk 'NF { name = $1; $1 = ""; print "| " name " | `" substr($0, 2) "` |" }' \
-    <<<"$options" | sed 's/`default`/default/'
+  awk 'NF {
+    name = $1
+    $1 = ""
+    gsub(/^ /, "")
+    gsub(/;/, "`, `")
+    print "| " name " | " (NF && $0 != "" ? "`" $0 "`" : "none") " |"
+  }' <<<"$options"
+  echo
+  echo 'All but default, static and off have `BUILDMODE=dynamic` too.'
 } >"$top/tests/MATRIX.md"
 exit $bad
