@@ -640,6 +640,19 @@ static void module_limit(void)
   ljm_resolver_free(&r);
 }
 
+/* Does a dlclose unload anything here? musl's never does. */
+static int unloads(void)
+{
+  char path[4096];
+  void *h;
+  lib_path(path, sizeof(path), "alpha");
+  h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (h) dlclose(h);
+  h = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  if (h) dlclose(h);
+  return h == NULL;
+}
+
 int main(int argc, char **argv)
 {
   int i;
@@ -654,16 +667,21 @@ int main(int argc, char **argv)
 #ifdef __GLIBC__
   LJT_CASE(ifunc);
 #endif
-  LJT_CASE(edited);
   LJT_CASE(changed_files);
   LJT_CASE(unreadable);
-  LJT_CASE(found_by_itself);
-  LJT_CASE(open_and_close);
-  LJT_CASE(with_build_ids);
-  LJT_CASE(without_build_ids);
   LJT_CASE(one_path);
   LJT_CASE(many_times);
-  LJT_CASE(module_limit);
+  if (unloads()) {
+    LJT_CASE(edited);
+    LJT_CASE(found_by_itself);
+    LJT_CASE(open_and_close);
+    LJT_CASE(with_build_ids);
+    LJT_CASE(without_build_ids);
+    LJT_CASE(module_limit);
+  } else {
+    printf("left out: what musl's loader has not: a dlclose that unloads, a "
+           "dlsym without hash tables\n");
+  }
   rmdir(work);
   return ljt_end();
 }

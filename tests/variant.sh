@@ -6,12 +6,13 @@
 #   tsan                  data races (gcc)
 #   i686                  32-bit x86
 #   s390x, arm64          under qemu-user; s390x is big-endian
-#   musl                  another libc
+#   musl                  another libc, linked statically
+#   musl-shared           its loader: the resolver over libraries
 #   valgrind              the plain build under valgrind
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kind=${1:-}
-cc=gcc flags='' link='' emulator='' type=None cross=''
+cc=gcc flags='' link='' emulator='' type=None cross='' targets=() select=()
 asan="-fsanitize=address,undefined,float-divide-by-zero"
 case $kind in
   asan-gcc) flags=$asan ;;
@@ -24,6 +25,9 @@ case $kind in
   arm64) cc=aarch64-linux-gnu-gcc link=-static type=RelWithDebInfo
          cross=aarch64 emulator=qemu-aarch64 ;;
   musl) cc=musl-gcc link=-static type=RelWithDebInfo ;;
+  musl-shared) cc=musl-gcc type=RelWithDebInfo
+               targets=(--target test_resolver test_resolver_libs)
+               select=(-R '^test_resolver(_libs)?$') ;;
   valgrind) type=RelWithDebInfo cross=$(uname -m)
             emulator='valgrind;-q;--error-exitcode=99;--leak-check=full' ;;
   *) sed -n '2,/^set/s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
@@ -45,7 +49,7 @@ if [ -n "$cross" ]; then
            "-DCMAKE_CROSSCOMPILING_EMULATOR=$emulator")
 fi
 cmake -S "$top" -B "$build" "${config[@]}" >/dev/null
-cmake --build "$build" -j "$(nproc)"
+cmake --build "$build" -j "$(nproc)" "${targets[@]}"
 
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
 export UBSAN_OPTIONS=print_stacktrace=1 MSAN_OPTIONS=exit_code=99
@@ -53,4 +57,4 @@ cd "$build"
 # Plain tests run no program built here, so say nothing new; native ones
 # need what the machine itself is.
 ctest --no-tests=error --output-on-failure --timeout 1800 -j "$(nproc)" \
-  -LE '^(full|plain|native)$' "$@" 2>&1 | tee ctest.log
+  -LE '^(full|plain|native)$' "${select[@]}" "$@" 2>&1 | tee ctest.log
