@@ -430,6 +430,75 @@ static void section_zero(void)
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
     LJT_STR(ljt_image_names(&img), dynamic);
     ljm_image_free(&img);
+    /* Their number may stand there only if it is as large as one. */
+    make(&b, variant);
+    ljt_set(&b, 0, &ljt_ehdr_shnum, 0);
+    ljt_set(&b, ljt_shdr(&b, 0), &ljt_shdr_size, LJT_S_COUNT);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(ljt_image_names(&img), all);
+    ljm_image_free(&img);
+    ljt_set(&b, 0, &ljt_ehdr_shentsize, ljt_shdr(&b, 1) - ljt_shdr(&b, 0) - 1);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(ljt_image_names(&img), dynamic);
+    ljm_image_free(&img);
+  }
+}
+
+/* More segments than fit at first; the build-id is looked for in 16. */
+static void many_segments(void)
+{
+  static ljt_elf b;
+  unsigned extra, i;
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    for (extra = 0; extra < 30; extra++) {
+      ljm_image img;
+      ljm_build_id id;
+      size_t from, one;
+      make(&b, variant);
+      from = b.phdr_off;
+      one = ljt_phdr(&b, 1) - from;
+      b.size = (b.size + 7) & ~(size_t)7;
+      b.phdr_off = b.size;
+      b.size += (LJT_P_COUNT + extra) * one;
+      memcpy(b.data + b.phdr_off, b.data + from, LJT_P_NOTE * one);
+      memcpy(b.data + ljt_phdr(&b, LJT_P_NOTE + extra),
+             b.data + from + LJT_P_NOTE * one, one);
+      for (i = 0; i < extra; i++) /* Empty notes before. */
+        ljt_set_phdr(&b, LJT_P_NOTE + i, 4, 4, 64, 64);
+      ljt_set(&b, 0, &ljt_ehdr_phoff, b.phdr_off);
+      ljt_set(&b, 0, &ljt_ehdr_phnum, LJT_P_COUNT + extra);
+      LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+      LJT_STR(ljt_image_names(&img), all);
+      id = img.build_id;
+      LJT_EQ(id.size, extra < 15 ? 20 : 0);
+      ljm_image_free(&img);
+    }
+  }
+}
+
+/* More symbol tables than are looked at. */
+static void many_tables(void)
+{
+  static ljt_elf b;
+  unsigned extra, i;
+  for (extra = 0; extra < 6; extra++) {
+    ljm_image img;
+    size_t from;
+    make(&b, 1);
+    from = b.shdr_off;
+    b.size = (b.size + 7) & ~(size_t)7;
+    b.shdr_off = b.size;
+    b.size = ljt_shdr(&b, LJT_S_COUNT + extra);
+    memcpy(b.data + b.shdr_off, b.data + from, LJT_S_COUNT * 64);
+    for (i = 0; i < extra; i++)
+      memcpy(b.data + ljt_shdr(&b, LJT_S_COUNT + i),
+             b.data + ljt_shdr(&b, i % 2 ? LJT_S_SYMTAB : LJT_S_DYNSYM), 64);
+    ljt_set(&b, 0, &ljt_ehdr_shoff, b.shdr_off);
+    ljt_set(&b, 0, &ljt_ehdr_shnum, LJT_S_COUNT + extra);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(ljt_image_names(&img), all);
+    ljm_image_free(&img);
   }
 }
 
@@ -439,7 +508,7 @@ static void notes(void)
 {
   static const struct {
     const char *name;
-    uint32_t words[16];
+    uint32_t words[24];
     size_t size;
     unsigned align;
     size_t want;
@@ -456,6 +525,10 @@ static void notes(void)
      4},
     {"filled up to 4, not 8",
      {4, 4, 5, 0x554e47, 1, 4, 4, 3, 0x554e47, 3}, 40, 4, 4},
+    {"63 bytes", {4, 63, 3, 0x554e47, 1}, 80, 4, 63},
+    {"64 bytes", {4, 64, 3, 0x554e47, 1}, 80, 4, 64},
+    {"65 bytes, cut to 64", {4, 65, 3, 0x554e47, 1}, 84, 4, 64},
+    {"none, then one", {4, 0, 3, 0x554e47, 4, 4, 3, 0x554e47, 1}, 36, 4, 4},
     {"another name", {4, 4, 3, 0x554e48, 1}, 20, 4, 0},
     {"longer name", {5, 4, 3, 0x554e47, 0, 1}, 24, 4, 0},
     {"name 2^32-1", {0xffffffff, 4, 3, 0x554e47, 1}, 20, 4, 0},
@@ -466,13 +539,13 @@ static void notes(void)
   int big;
   for (i = 0; i < sizeof(note) / sizeof(note[0]); i++) {
     for (big = 0; big < 2; big++) {
-      unsigned char *exact = (unsigned char *)malloc(note[i].size), w[64];
+      unsigned char *exact = (unsigned char *)malloc(note[i].size), w[96];
       ljm_build_id id;
       ljmi_elf e;
       memset(&e, 0, sizeof(e));
       memset(&id, 0, sizeof(id));
       e.big = big;
-      for (k = 0; k < 16; k++)
+      for (k = 0; k < 24; k++)
         ljt_store(w + 4 * k, 4, note[i].words[k] == 0x554e47 ? 0 : big,
                   note[i].words[k]);
       memcpy(exact, w, note[i].size);
@@ -518,8 +591,8 @@ static void mapping_symbols(void)
   static const struct { const char *name; unsigned type; int kept; } m[] = {
     {"$a", 0, 0}, {"$d", 0, 0}, {"$t", 0, 0}, {"$x", 0, 0}, {"$d.12", 0, 0},
     {"$x.text", 0, 0}, {"$xrv64i2p1", 0, 0}, {"$", 0, 1}, {"$b", 0, 1},
-    {"$dollar", 0, 1}, {"$xy", 0, 1}, {"$$", 0, 1}, {"x$d", 0, 1},
-    {"$d", LJT_FUNC, 1}
+    {"$dollar", 0, 1}, {"$xy", 0, 1}, {"$xrx", 0, 1}, {"$yrv", 0, 1},
+    {"$$", 0, 1}, {"x$d", 0, 1}, {"$d", LJT_FUNC, 1}
   };
   static ljt_elf b;
   size_t i;
@@ -960,6 +1033,8 @@ int main(int argc, char **argv)
   LJT_CASE(odd_tables);
   LJT_CASE(section_numbers);
   LJT_CASE(section_zero);
+  LJT_CASE(many_segments);
+  LJT_CASE(many_tables);
   LJT_CASE(notes);
   LJT_CASE(thumb_bit);
   LJT_CASE(mapping_symbols);
