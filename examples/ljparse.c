@@ -827,7 +827,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-XNfhQAPe+SusQX5oIwuSacGLRWkuW0b66mp2UpeJ71c='; sty"
+  " script-src 'sha256-DZZn7b6u1N4EmTwP0d+xylelAlEsXY24Hauuygd3utM='; sty"
   "le-src 'sha256-+HsJ5RjIJIvDdI4HzmhM3FYwcGt5OVG3YBvEfBRf5BQ=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -1637,10 +1637,9 @@ static const char *const ljc_page_tail[] = {
   "  const ol=el(\"ol\",{cls:\"mono\"}),p=pathOf(v,n);\n",
   "  if(v.inv)p.reverse();\n",
   "  for(const x of p)ol.append(el(\"li\",{},full[x]));\n",
-  "  box.append(el(\"details\",{},el(\"summary\",{},\"Stack, \"+num(p.len"
-  "gth)+\n",
-  "    (v.inv\?\" lines up to the allocating one\":\" lines, outermost fi"
-  "rst\")),\n",
+  "  box.append(el(\"details\",{},el(\"summary\",{},\"Stack, \"+many(p.le"
+  "ngth,\"line\")+\n",
+  "    (v.inv\?\" up to the allocating one\":\", outermost first\")),\n",
   "    ol));\n",
   "}\n",
   "/* With nothing selected: the lines that allocate most by themselves. "
@@ -2104,9 +2103,9 @@ static const char *const ljc_page_tail[] = {
   "function tickText(x,tick){\n",
   "  if(T.unit!==\"time\")return num(x)+(x===tick\?\" events\":\"\");\n",
   "  if(x===0)return\"0 s\";\n",
-  "  for(const[u,n]of[[6e10,\"min\"],[1e9,\"s\"],[1e6,\"ms\"],[1e3,\"\\u0"
-  "0b5s\"]])\n",
-  "    if(tick>=u)return num(x/u)+\" \"+n;\n",
+  "  if(tick>=6e10)return num(x/6e10)+\" min\";\n",
+  "  for(const[u,n]of[[1e9,\"s\"],[1e6,\"ms\"],[1e3,\"\\u00b5s\"]])\n",
+  "    if(tick>=u/10)return+(x/u).toFixed(1)+\" \"+n;\n",
   "  return num(x)+\" ns\";\n",
   "}\n",
   "let cursor=-1;\n",
