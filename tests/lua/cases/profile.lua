@@ -7,8 +7,10 @@ for i = 1, 64 do keep[i] = false end
 local function put(x) n = n % 64 + 1 keep[n] = x end
 local states = { "N", "I", "C", "G", "J" } -- What a sample is told.
 local samples, rounds = 0, 0
+local counting = false -- Samples come at any time, also before and after.
 local function sample(thread, _, state)
   assert(#state == 1)
+  if not counting then return end
   samples = samples + 1
   put({ thread }) --@ samples
   profile.dumpstack(thread, "l", 1) --@ +
@@ -20,10 +22,11 @@ end
 
 profile.start("li1", sample)
 assert(rec.start(arg[1]))
-local before = samples
-while samples - before < 20 do work() end
+counting = true
+while samples < 20 do work() end
+counting = false
 assert(rec.stop())
 profile.stop()
-print("samples=" .. samples - before)
+print("samples=" .. samples)
 assert(#states == 5)
 print("rounds=" .. rounds)
