@@ -504,6 +504,13 @@ static ljp_status ljt_everything(const ljp_options *options, ljt_text *text)
   if (old && st == LJP_OK) st = ljp_tree_diff(t, old);
   if (st == LJP_OK) st = ljp_tree_prune(t, 100, 1000);
   if (st == LJP_OK) st = ljt_reports(t, text);
+  if (st == LJP_OK) st = ljp_tree_changes(t, NULL, ljt_text_write, text);
+  if (st == LJP_OK) {
+    ljp_budget_result result;
+    ljp_budget budget;
+    memset(&budget, 0, sizeof(budget));
+    st = ljp_tree_budget(t, &budget, &result);
+  }
   ljp_tree_free(t);
   ljp_tree_free(old);
   return st;
@@ -550,6 +557,75 @@ static void an_empty_tree(void)
   LJT_OK(ljt_json_valid(text.data));
   ljt_text_drop(&text);
   ljp_tree_free(t);
+  LJT_EQ(heap.live_count, 0);
+}
+
+/* A place with what it holds. */
+static void ljt_hold(ljp_tree *t, const char *name, uint64_t size,
+                     uint64_t count)
+{
+  ljp_place at;
+  uint32_t place, path;
+  memset(&at, 0, sizeof(at));
+  at.kind = LJP_PLACE_C;
+  at.name = ljt_id(t, name);
+  LJT_EQ(ljp_tree_place(t, &at, &place), LJP_OK);
+  LJT_EQ(ljp_tree_path(t, 0, place, &path), LJP_OK);
+  ljp_tree_add(t, path, LJP_INUSE_SIZE, size);
+  ljp_tree_add(t, path, LJP_INUSE_COUNT, count);
+}
+
+/* Comparisons: most changed first, what is the same not at all. */
+static void changes(void)
+{
+  static const char held[] = "HEAP SUMMARY, compared:\n"
+    "all: -66B (2334B to 2268B)\t-7 (15 to 8)\n"
+    "up: +1024B (1024B to 2048B)\t+1 (1 to 2)\n"
+    "gone: -700B (700B to 0B)\t-7 (7 to 0)\n"
+    "down: -400B (500B to 100B)\t-4 (5 to 1)\n"
+    "tie 1: +5B (0B to 5B)\t+1 (0 to 1)\n"
+    "tie 2: +5B (0B to 5B)\t+1 (0 to 1)\n"
+    "count: +0B (10B to 10B)\t+1 (1 to 2)\n\n";
+  static const char allocated[] = "ALLOCATIONS, compared:\n"
+    "all: +0B (0B to 0B)\t+0 (0 to 0)\n\n";
+  ljp_options options = ljt_memory();
+  ljp_report_options ro;
+  ljp_tree *t, *old;
+  ljt_text text;
+  memset(&text, 0, sizeof(text));
+  memset(&ro, 0, sizeof(ro));
+  LJT_EQ(ljp_tree_new(&t, &options), LJP_OK);
+  LJT_EQ(ljp_tree_new(&old, &options), LJP_OK);
+  ljt_hold(t, "up", 2048, 2);
+  ljt_hold(t, "same", 100, 1);
+  ljt_hold(t, "down", 100, 1);
+  ljt_hold(t, "tie 1", 5, 1);
+  ljt_hold(t, "tie 2", 5, 1);
+  ljt_hold(t, "count", 10, 2);
+  ljt_hold(old, "down", 500, 5);
+  ljt_hold(old, "gone", 700, 7);
+  ljt_hold(old, "same", 100, 1);
+  ljt_hold(old, "up", 1024, 1);
+  ljt_hold(old, "count", 10, 1);
+  LJT_EQ(ljp_tree_prune(old, 0, SIZE_MAX), LJP_OK);
+  LJT_EQ(ljp_tree_changes(old, NULL, ljt_text_write, &text), LJP_E_ARG);
+  LJT_EQ(text.size, 0);
+  LJT_EQ(ljp_tree_diff(t, old), LJP_OK);
+  LJT_EQ(ljp_tree_prune(t, 0, SIZE_MAX), LJP_OK);
+  LJT_EQ(ljp_tree_changes(t, NULL, ljt_text_write, &text), LJP_OK);
+  LJT_MEM(text.data, sizeof(held) - 1, held, sizeof(held) - 1);
+  LJT_STR(text.data + sizeof(held) - 1, allocated);
+  text.size = 0;
+  ro.leak_only = 1;
+  LJT_EQ(ljp_tree_changes(t, &ro, ljt_text_write, &text), LJP_OK);
+  LJT_STR(text.data, held);
+  text.size = 0;
+  ro.human_readable = 1;
+  LJT_EQ(ljp_tree_changes(t, &ro, ljt_text_write, &text), LJP_OK);
+  LJT_OK(strstr(text.data, "up: +1KiB (1KiB to 2KiB)\t+1 (1 to 2)\n"));
+  ljt_text_drop(&text);
+  ljp_tree_free(t);
+  ljp_tree_free(old);
   LJT_EQ(heap.live_count, 0);
 }
 
@@ -620,6 +696,7 @@ int main(int argc, char **argv)
   LJT_CASE(names_are_cleaned);
   LJT_CASE(misuse_is_refused);
   LJT_CASE(an_empty_tree);
+  LJT_CASE(changes);
   LJT_CASE(every_allocation_fails);
   LJT_CASE(every_write_fails);
   LJT_CASE(limit_is_kept);

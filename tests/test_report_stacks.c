@@ -536,6 +536,66 @@ static void every_allocation_fails(void)
   free(s.data);
 }
 
+typedef struct failing {
+  uint64_t writes, fail_at;
+} failing;
+
+static int ljt_failing_write(void *user, const void *data, size_t size)
+{
+  failing *f = (failing *)user;
+  (void)data;
+  (void)size;
+  return ++f->writes == f->fail_at;
+}
+
+/* Each allocation and each write of each report fails in turn. */
+static void reports_fail(void)
+{
+  ljt_sink s;
+  ljt_heap heap;
+  ljp_options o;
+  ljp_profile *p;
+  unsigned i;
+  ljt_record(&s);
+  memset(&o, 0, sizeof(o));
+  memset(&heap, 0, sizeof(heap));
+  o.allocator.alloc = ljt_heap_alloc;
+  o.allocator.realloc = ljt_heap_realloc;
+  o.allocator.free = ljt_heap_free;
+  o.allocator.user = &heap;
+  p = ljt_read(&s, &o);
+  for (i = 0; i < 8; i++) {
+    uint64_t n = 0, live = heap.live_count;
+    ljp_report_options ro;
+    failing f;
+    ljp_status st;
+    memset(&ro, 0, sizeof(ro));
+    ro.by = (ljp_by)(i / 2);
+    do {
+      memset(&f, 0, sizeof(f));
+      heap.fail_at = heap.calls + ++n;
+      st = ljp_profile_report(p, i % 2 ? LJP_JSON : LJP_TEXT, &ro,
+                              ljt_failing_write, &f);
+      LJT_OK(st == LJP_OK || st == LJP_E_NOMEM);
+      LJT_EQ(heap.live_count, live);
+    } while (st != LJP_OK && n < 1000);
+    LJT_OK(n > 1 && n < 1000);
+    heap.fail_at = 0;
+    for (n = f.writes; n > 0; n--) {
+      memset(&f, 0, sizeof(f));
+      f.fail_at = n;
+      LJT_EQ(ljp_profile_report(p, i % 2 ? LJP_JSON : LJP_TEXT, &ro,
+                                ljt_failing_write, &f), LJP_E_IO);
+      LJT_EQ(f.writes, n);
+      LJT_EQ(heap.live_count, live);
+    }
+  }
+  ljp_profile_free(p);
+  LJT_EQ(heap.live_count, 0);
+  LJT_EQ(heap.bad_frees, 0);
+  free(s.data);
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
@@ -548,5 +608,6 @@ int main(int argc, char **argv)
   LJT_CASE(all_definitions_lost);
   LJT_CASE(random_streams);
   LJT_CASE(every_allocation_fails);
+  LJT_CASE(reports_fail);
   return ljt_end();
 }
