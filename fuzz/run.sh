@@ -197,7 +197,7 @@ afl_part()
   shift 6
   in=$state/in
   while [ "$spent" -lt "$most" ]; do
-    limit=(-V $((most - spent > 5 ? most - spent : 5)))
+    limit=(-V $((most - spent > 30 ? most - spent : 30)))
     [ -z "$count" ] || limit=(-E "$count")
     timed "$base.$slice" afl-fuzz -i "$in" -o "$state/out" "$role" "$id" \
       -m none -t 5000 -G "$(longest "$name")" "${limit[@]}" "${afl_args[@]}" "$@" -- "$exe" \
