@@ -1,7 +1,7 @@
 // drive.js DIR - opens the reports in DIR in headless Chromium, as a reader
 // would, and says what is wrong with them. Made and called by viewers.sh.
 //   plain.html hostile.html diff.html   ljparse --format=html
-//   stacks.html brief.html              the same, recorded by a luajit
+//   stacks.html brief.html kinds.html   the same, recorded by a luajit
 //   plain.speedscope.json               ljparse --format=speedscope
 //   want.json                           what ljparse --format=json says
 "use strict";
@@ -316,6 +316,24 @@ async function brief(browser) {
   await t.close();
 }
 
+/* What is still held, by kind of object: a hundred of most. */
+async function kinds(browser) {
+  if (!fs.existsSync(path.join(dir, "kinds.html"))) return;
+  const t = await open(browser, "kinds.html", {});
+  await t.page.keyboard.press("a");
+  const rows = await t.page.$$eval("#p-about section:first-child tr", r =>
+    r.map(x => [x.cells[0].textContent, x.cells[2].textContent]));
+  const have = Object.fromEntries(rows.map(r => [r[0], amount(r[1])]));
+  for (const k of ["thread", "cdata", "upvalue"]) same(have[k], 100, k);
+  for (const k of ["table", "string", "function", "userdata", "Lua stack"])
+    check(have[k] >= 100 && have[k] < 250, k, have[k]);
+  for (const k of ["table, array part", "prototype"])
+    check(have[k] >= 1 && have[k] < 10, k, have[k]);
+  same(have["not known"], undefined, "blocks of no kind");
+  same(t.bad.join("; "), "", "page of kinds is quiet");
+  await t.close();
+}
+
 async function speedscope(browser) {
   const app = path.join(path.dirname(require.resolve("speedscope/package.json")),
     "dist", "release", "index.html");
@@ -347,7 +365,7 @@ async function speedscope(browser) {
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
     args: ["--no-sandbox"] });
   for (const part of [plain, shots, hostile, diff, stacks, brief,
-                      speedscope])
+                      kinds, speedscope])
     await part(browser).catch(e => {
       failures++;
       console.log("FAIL " + part.name + ": " + e.stack);

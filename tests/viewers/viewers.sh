@@ -45,7 +45,7 @@ for metric in alloc inuse; do
     -o $metric.folded plain.bin
 done
 
-rm -f stacks.* brief.*
+rm -f stacks.* brief.* kinds.*
 if [ -n "$luajit" ]; then
   "$luajit" -jmemprof=stacks.bin "$here/../../examples/leakhunt.lua" 5000
   for format in html speedscope pprof text; do
@@ -54,6 +54,13 @@ if [ -n "$luajit" ]; then
   mv stacks.speedscope stacks.speedscope.json
   "$luajit" -jmemprof=brief.bin -e 'for i = 1, 200 do t = { i } end'
   "$ljparse" --format=html -o brief.html brief.bin
+  "$luajit" -joff -jmemprof=kinds.bin -e 'local ffi = require("ffi")
+    keep = {}
+    for i = 1, 100 do
+      keep[i] = { newproxy(), coroutine.create(print),
+                  function() return i end, "s" .. i, ffi.new("int[4]") }
+    end'
+  "$ljparse" --format=html -o kinds.html kinds.bin
 fi
 
 # What the text report says, line by line as "what: N ..., XB".
@@ -127,6 +134,10 @@ if [ -n "$luajit" ]; then
     "$(size_of stacks.text)"
   go tool pprof -traces -sample_index=inuse_space stacks.pprof >traces.txt 2>&1
   grep -q 'leakhunt.lua' traces.txt || { echo "FAIL no traces"; exit 1; }
+  go tool pprof -raw stacks.pprof >raw.txt 2>&1
+  id=$(readelf -n "$luajit" | sed -n 's/^ *Build ID: //p')
+  [ -z "$id" ] || sed -n '/^Mappings/,$p' raw.txt | grep -q "luajit.*$id" ||
+    { echo "FAIL no mapping with luajit's build-id"; exit 1; }
 fi
 go tool pprof -raw plain.pprof >raw.txt 2>&1
 grep -q 'inuse_space/bytes\[dflt\]' raw.txt ||
