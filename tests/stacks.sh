@@ -53,7 +53,7 @@ modes=off
 if "$luajit" -jon -e '' 2>/dev/null; then modes='off on'; fi
 for depth in 64 7 3 1; do
   wanted $depth >"$dir/wanted"
-  [ "$depth" != 64 ] || [ "$(wc -l <"$dir/wanted")" -ge 14 ] ||
+  [ "$depth" != 64 ] || [ "$(wc -l <"$dir/wanted")" -ge 15 ] ||
     fail "too few stacks are looked at"
   for mode in $modes; do
     for run in cold warm; do
