@@ -60,8 +60,13 @@ export LLVM_PROFILE_FILE=$build/raw/%m-%p.profraw
 "$profdata" merge -sparse "$build"/raw/*.profraw -o "$build/all.profdata"
 rm -rf "$build/raw"
 
-# Every program that has the headers inside.
-objects=()
+# Every program that has the headers inside. LuaJIT has a copy in its tree.
+objects=() files=("$top/ljmemprof.h" "$top/ljparse.h")
+if [ -n "$luajit" ]; then
+  copy=$(dirname "$luajit")/../source/src/ljmemprof.h
+  cmp "$copy" "$top/ljmemprof.h" || die "$luajit is not of this ljmemprof.h"
+  files+=("$(realpath "$copy")")
+fi
 while read -r exe; do objects+=(-object "$exe"); done < <(
   find "$build" -type f -perm -u+x ! -name '*.so*' ! -path '*/CMakeFiles/*' |
     sort
@@ -69,6 +74,6 @@ while read -r exe; do objects+=(-object "$exe"); done < <(
     -type f
   [ -z "$luajit" ] || echo "$luajit")
 "$cov" export -instr-profile="$build/all.profdata" "${objects[@]:1}" \
-  "$top/ljmemprof.h" "$top/ljparse.h" >"$build/coverage.json" \
+  "${files[@]}" >"$build/coverage.json" \
   2>"$build/coverage.log" || { cat "$build/coverage.log" >&2; exit 1; }
 python3 "$fuzz/coverage.py" "$build/coverage.json" "$min"
