@@ -36,8 +36,9 @@ arm64       CROSS=aarch64-linux-gnu-;HOST_CC=gcc
 arm64-norecords  CROSS=aarch64-linux-gnu-;HOST_CC=gcc;TARGET_CFLAGS=-fomit-frame-pointer
 '
 trees='debian-2022 openresty-2023 openresty-2025 upstream'
-slice='debian-2022:nogc64 openresty-2023:asserts openresty-2025:default
-       debian-2022:nojit-noffi debian-2022:off'
+slice='debian-2022:nogc64 debian-2022:nojit-noffi debian-2022:off
+       openresty-2023:asserts openresty-2023:nogc64-nojit
+       openresty-2025:amalg openresty-2025:nogc64-asserts'
 
 all_rows()
 {
