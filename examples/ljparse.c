@@ -827,7 +827,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-DZZn7b6u1N4EmTwP0d+xylelAlEsXY24Hauuygd3utM='; sty"
+  " script-src 'sha256-jxaMGiOuZ0vjLY8kheQWvT1XWzQCbANZKyKAka9Pls8='; sty"
   "le-src 'sha256-+HsJ5RjIJIvDdI4HzmhM3FYwcGt5OVG3YBvEfBRf5BQ=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -2144,6 +2144,10 @@ static const char *const ljc_page_tail[] = {
   "    .sort((a,b)=>(a.look===\"dots\")-(b.look===\"dots\"))){\n",
   "    let d=\"\";\n",
   "    const on=P.filter(p=>p[s.i]!==null&&p[s.i]!==undefined);\n",
+  "    if(s.i===1&&T.peak){ /* Seldom at one of the points. */\n",
+  "      const i=on.findIndex(p=>p[0]>=T.peak[0]);\n",
+  "      on.splice(i<0\?on.length:i,0,T.peak);\n",
+  "    }\n",
   "    on.forEach((p,i)=>{d+=(i\?\"L\":\"M\")+X(p[0]).toFixed(1)+\" \"+\n",
   "      Y(p[s.i]).toFixed(1);});\n",
   "    if(s.i===1)box.append(svg(\"path\",{\"class\":\"area\",d:d+\"L\"+\n",
@@ -2153,12 +2157,19 @@ static const char *const ljc_page_tail[] = {
   "    box.append(svg(\"path\",{\"class\":\"k-\"+s.c+\" \"+(s.look||\"\")"
   ",d}));\n",
   "  }\n",
+  "  let used=0; /* By labels of marks, which may not overlap. */\n",
   "  T.marks.forEach(m=>{\n",
   "    if(!m[1])return;\n",
-  "    box.append(svg(\"line\",{\"class\":\"mark\",x1:X(m[0]),x2:X(m[0]),"
-  "y1:t-6,\n",
-  "      y2:Y(0)}),svg(\"text\",{x:X(m[0])+3,y:t-6},vis(m[1]).slice(0,40)"
-  "));\n",
+  "    const x=X(m[0]),line=svg(\"line\",{\"class\":\"mark\",x1:x,x2:x,y1"
+  ":t-6,\n",
+  "      y2:Y(0)}),text=svg(\"text\",{\"class\":\"label\",y:t-6},vis(m[1]"
+  ").slice(0,40));\n",
+  "    line.append(svg(\"title\",{},vis(m[1])));\n",
+  "    box.append(line,text);\n",
+  "    const long=text.getComputedTextLength(),left=x+3+long>w\?x-3-long:"
+  "x+3;\n",
+  "    if(left<used)text.remove();\n",
+  "    else{text.setAttribute(\"x\",left);used=left+long+6;}\n",
   "  });\n",
   "  if(T.peak){\n",
   "    const x=X(T.peak[0]),right=x>w/2;\n",

@@ -1,7 +1,8 @@
 // drive.js DIR - opens the reports in DIR in headless Chromium, as a reader
 // would, and says what is wrong with them. Made and called by viewers.sh.
 //   plain.html hostile.html diff.html   ljparse --format=html
-//   stacks.html brief.html kinds.html   the same, recorded by a luajit
+//   stacks.html brief.html marks.html kinds.html
+//                                       the same, recorded by a luajit
 //   plain.speedscope.json               ljparse --format=speedscope
 //   want.json                           what ljparse --format=json says
 "use strict";
@@ -316,6 +317,25 @@ async function brief(browser) {
   await t.close();
 }
 
+/* Marks of the program, the last three of them at the right edge. */
+async function marks(browser) {
+  if (!fs.existsSync(path.join(dir, "marks.html"))) return;
+  const t = await open(browser, "marks.html",
+    { viewport: { width: 900, height: 900 } });
+  same((await t.page.$$("#plot .mark")).length, 4, "lines of marks");
+  const boxes = await t.page.$$eval("#plot .label", e => e.map(x => {
+    const b = x.getBoundingClientRect();
+    return [x.textContent, b.left, b.right];
+  }));
+  const plot = await t.page.locator("#plot").boundingBox();
+  same(boxes.map(b => b[0]).join(), "first,second", "labels of marks");
+  check(boxes.every((b, i) => b[2] <= plot.x + plot.width &&
+                    (i === 0 || b[1] > boxes[i - 1][2])),
+        "labels are within the plot and apart", boxes);
+  same(t.bad.join("; "), "", "page with marks is quiet");
+  await t.close();
+}
+
 /* What is still held, by kind of object: a hundred of most. */
 async function kinds(browser) {
   if (!fs.existsSync(path.join(dir, "kinds.html"))) return;
@@ -365,7 +385,7 @@ async function speedscope(browser) {
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
     args: ["--no-sandbox"] });
   for (const part of [plain, shots, hostile, diff, stacks, brief,
-                      kinds, speedscope])
+                      marks, kinds, speedscope])
     await part(browser).catch(e => {
       failures++;
       console.log("FAIL " + part.name + ": " + e.stack);

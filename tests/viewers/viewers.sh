@@ -45,7 +45,7 @@ for metric in alloc inuse; do
     -o $metric.folded plain.bin
 done
 
-rm -f stacks.* brief.* kinds.*
+rm -f stacks.* brief.* kinds.* marks.*
 if [ -n "$luajit" ]; then
   "$luajit" -jmemprof=stacks.bin "$here/../../examples/leakhunt.lua" 5000
   for format in html speedscope pprof text; do
@@ -54,6 +54,13 @@ if [ -n "$luajit" ]; then
   mv stacks.speedscope stacks.speedscope.json
   "$luajit" -jmemprof=brief.bin -e 'for i = 1, 200 do t = { i } end'
   "$ljparse" --format=html -o brief.html brief.bin
+  "$luajit" -joff -e 'local m = require("jit.memprof")
+    assert(m.start("marks.bin"))
+    m.mark("first")
+    for i = 1, 30000 do t = { i } end
+    for _, s in ipairs({ "second", "third", "fourth" }) do m.mark(s) end
+    m.stop()'
+  "$ljparse" --format=html -o marks.html marks.bin
   "$luajit" -joff -jmemprof=kinds.bin -e 'local ffi = require("ffi")
     keep = {}
     for i = 1, 100 do
