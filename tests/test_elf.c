@@ -502,6 +502,56 @@ static void many_tables(void)
   }
 }
 
+/* Of a segment of notes the first 4096 bytes are read. */
+static void long_notes(void)
+{
+  static const struct { size_t size, id; } sizes[] = {
+    {4095, 0}, {4096, 20}, {4097, 20}
+  };
+  static ljt_elf b;
+  size_t i, at;
+  for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    ljm_image img;
+    make(&b, 0);
+    at = sizeof(b.data) - 4100;
+    if (b.size > at) abort();
+    ljt_store(b.data + at + 4, 4, b.big, 4048); /* Skipped. */
+    ljt_store(b.data + at + 8, 4, b.big, 1);
+    memcpy(b.data + at + 4060, b.data + b.off[LJT_S_NOTE], 36);
+    ljt_set_phdr(&b, LJT_P_NOTE, 4, 4, at, at + sizes[i].size);
+    b.size = sizeof(b.data);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_EQ(img.build_id.size, sizes[i].id);
+    ljm_image_free(&img);
+  }
+}
+
+/* A segment may end at the last address; each byte of a header is hashed. */
+static void segment_ends(void)
+{
+  ljm_memory m;
+  ljmi_elf e;
+  ljmi_seg s;
+  LJT_EQ(ljmi_memory_init(&m, NULL, 1 << 20), LJM_OK);
+  memset(&e, 0, sizeof(e));
+  memset(&s, 0, sizeof(s));
+  e.mem = &m;
+  s.type = LJMI_PT_LOAD;
+  s.vaddr = 1;
+  s.mem_size = UINT64_MAX;
+  LJT_EQ(ljmi_elf_add_seg(&e, &s), LJM_E_MALFORMED);
+  s.mem_size = UINT64_MAX - 1;
+  LJT_EQ(ljmi_elf_add_seg(&e, &s), LJM_OK);
+  s.file_size = s.mem_size + 1;
+  LJT_EQ(ljmi_elf_add_seg(&e, &s), LJM_E_MALFORMED);
+  s.file_size = s.mem_size;
+  LJT_EQ(ljmi_elf_add_seg(&e, &s), LJM_OK);
+  LJT_EQ(e.load_count, 2);
+  ljmi_free_array(&m, e.segs, e.segs_cap, sizeof(*e.segs));
+  LJT_OK(ljmi_hash_word(1, UINT64_C(1) << 56) != ljmi_hash_word(1, 0));
+  LJT_OK(ljmi_hash_word(1, 1) != ljmi_hash_word(1, 0));
+}
+
 /* Notes: names and contents are filled up to 4 bytes, or to 8. Sizes and
 ** kinds are the first words; the build-id that is found has `want` bytes. */
 static void notes(void)
@@ -1036,6 +1086,8 @@ int main(int argc, char **argv)
   LJT_CASE(many_segments);
   LJT_CASE(many_tables);
   LJT_CASE(notes);
+  LJT_CASE(long_notes);
+  LJT_CASE(segment_ends);
   LJT_CASE(thumb_bit);
   LJT_CASE(mapping_symbols);
   LJT_CASE(lookups);
