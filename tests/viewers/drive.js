@@ -126,7 +126,7 @@ async function labels(page) {
   await page.keyboard.press("2");
   const all = await page.evaluate(() => window.written);
   const cut = all.filter(t => /\u2026/.test(t));
-  check(cut.some(t => /^\w+\u2026:\d+$/.test(t)) ||
+  check(cut.some(t => /^\w+\u2026:\d+$/.test(t)) &&
         all.some(t => /^:\d+$/.test(t)), "short names keep the line", all);
   same(cut.filter(t => /:|lua/.test(t) && !/:\d+$/.test(t)).join(), "",
        "no name of a line without the line");
