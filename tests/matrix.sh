@@ -153,12 +153,12 @@ run_row()
   case $2 in
     off) without "$luajit" && echo '100% tests passed' ;;
     i686)
-      echo 'left out: lpeg, a C module'
+      echo 'left out: lpeg (a C module)'
       test_row "$luajit" "$build" -DLJM_CROSS=ON \
         -DCMAKE_C_COMPILER=i686-linux-gnu-gcc \
         "-DCMAKE_EXE_LINKER_FLAGS=$i686" ;;
     arm64*)
-      echo 'left out: lpeg, a C module'
+      echo 'left out: lpeg (a C module)'
       [ "$2" = arm64 ] || set -- "$@" -DLJM_NORECORDS=ON
       emulated "$luajit" "$luajit-qemu"
       emulated "$build/ljparse" "$out/$3/ljparse-qemu"
