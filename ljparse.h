@@ -8250,6 +8250,35 @@ static void ljpi_put_change(ljpi_out *o, const ljp_tree *t, uint32_t place,
   ljpi_puts(o, "\n");
 }
 
+/* Places whose rows would have the same text, next to each other. */
+static int ljpi_cmp_text(const void *ctx, uint32_t x, uint32_t y)
+{
+  const ljp_tree *t = (const ljp_tree *)ctx;
+  const ljp_place *a = ljp_tree_place_at(t, x), *b = ljp_tree_place_at(t, y);
+  uint32_t p = a->name ? a->name : a->file, q = b->name ? b->name : b->file;
+  uint64_t k = a->name ? 0 : a->line, m = b->name ? 0 : b->line;
+  if (p != q) return p < q ? -1 : 1;
+  return k < m ? -1 : k > m;
+}
+
+/* One row for each text: functions may share a line. */
+static void ljpi_merge_changes(const ljp_tree *t, ljpi_change *sum,
+                               uint32_t *order)
+{
+  size_t n = ljp_tree_place_count(t) + 1, i, k, lead = 0;
+  for (i = 1; i < n; i++) order[i - 1] = (uint32_t)i;
+  ljpi_sort(order, order + n, n - 1, ljpi_cmp_text, t);
+  for (i = 1; i + 1 < n; i++) {
+    ljpi_change *to = &sum[order[lead]], *from = &sum[order[i]];
+    if (ljpi_cmp_text(t, order[lead], order[i]) != 0) {
+      lead = i;
+      continue;
+    }
+    for (k = 0; k < 4; k++) ljpi_add(&to->n[k], from->n[k]);
+    memset(from, 0, sizeof(*from));
+  }
+}
+
 /* `sum` and `order` have an entry a place and one for all; `order` twice. */
 static void ljpi_put_changes(ljpi_out *o, const ljp_tree *t, unsigned metric,
                              ljpi_change *sum, uint32_t *order)
@@ -8264,6 +8293,7 @@ static void ljpi_put_changes(ljpi_out *o, const ljp_tree *t, unsigned metric,
       ljpi_add(&sum[t->path[i].place].n[k], v);
       ljpi_add(&sum[0].n[k], v);
     }
+  ljpi_merge_changes(t, sum, order);
   ljpi_put_change(o, t, 0, &sum[0]);
   for (i = 1, k = 0; i < n; i++)
     if (sum[i].n[0] != sum[i].n[1] || sum[i].n[2] != sum[i].n[3])
