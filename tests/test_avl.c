@@ -389,33 +389,33 @@ static void arrays(void)
 /* Blocks in a caller's buffer: the last one grows and goes in place. */
 static void buffer_blocks(void)
 {
-  static union { uint64_t align; unsigned char b[128]; } buf;
+  static unsigned char buf[136];
   ljp_arena arena;
   ljp_allocator a;
-  unsigned char *p, *q;
-  ljp_arena_init(&arena, buf.b, 64, &a);
+  unsigned char *base = buf + (0 - (uintptr_t)buf) % 8, *p, *q;
+  ljp_arena_init(&arena, base, 64, &a);
   p = (unsigned char *)a.alloc(a.user, 24);
   q = (unsigned char *)a.alloc(a.user, 40);
-  LJT_OK(p == buf.b && q == buf.b + 24);
+  LJT_OK(p == base && q == base + 24);
   LJT_OK(!a.alloc(a.user, 1));
   a.free(a.user, p, 24); /* Not the last: stays. */
   LJT_OK(!a.alloc(a.user, 1));
   a.free(a.user, q, 40);
   a.free(a.user, NULL, 1);
   q = (unsigned char *)a.alloc(a.user, 8);
-  LJT_OK(q == buf.b + 24);
+  LJT_OK(q == base + 24);
   LJT_OK(a.realloc(a.user, q, 8, 40) == q);
   LJT_OK(!a.realloc(a.user, q, 40, 41));
   LJT_OK(a.realloc(a.user, q, 40, 16) == q);
   memcpy(p, "first", 6);
   q = (unsigned char *)a.realloc(a.user, p, 24, 6);
-  LJT_OK(q == buf.b + 40);
+  LJT_OK(q == base + 40);
   LJT_STR((char *)q, "first");
-  ljp_arena_init(&arena, buf.b + 1, 7, &a);
+  ljp_arena_init(&arena, base + 1, 7, &a);
   LJT_OK(!a.alloc(a.user, 1)); /* All of it is lost to alignment. */
   LJT_OK(!a.realloc(a.user, NULL, 0, 1));
-  ljp_arena_init(&arena, buf.b + 1, 8, &a);
-  LJT_OK(a.alloc(a.user, 1) == buf.b + 8);
+  ljp_arena_init(&arena, base + 1, 8, &a);
+  LJT_OK(a.alloc(a.user, 1) == base + 8);
 }
 
 static int cmp_tens(const void *ctx, uint32_t a, uint32_t b)
