@@ -51,3 +51,20 @@ for depth in 1 64; do
   echo "ok   depth $depth: $total allocations, $(
     lua_lines "$dir/off-cold-depth=$depth" | wc -l) stacks"
 done
+
+# A line that two functions share has one row in a comparison.
+cat >"$dir/two.lua" <<'END'
+local keep = {}
+local function outer(i)
+  keep[i] = (function() return { i } end)()
+end
+local memprof = require("jit.memprof")
+memprof.start(arg[1], "depth=8")
+for i = 1, tonumber(arg[2]) do outer(i) end
+memprof.stop()
+END
+for n in 0 50; do "$luajit" -joff "$dir/two.lua" "$dir/$n.bin" $n; done
+rows=$("$ljparse" --leak-only --diff "$dir/0.bin" "$dir/50.bin" |
+       grep -c 'two\.lua:3: ' || true)
+[ "$rows" = 1 ] || fail "a line of two functions has $rows rows"
+echo "ok   one row for a line"

@@ -75,12 +75,6 @@ ok "two numbers a line" test \
 exits 0 --diff="$s" --from=3 --to=20 --leak-only "$s"
 has out "HEAP SUMMARY, compared:"
 lacks out "ALLOCATIONS, compared:"
-# Two functions of one line have one row.
-symbols='ljs\1\0\0\0\0\020\2@a\1\0\040\2@a\2\200ljm\1\0\0\0'
-printf '%b' "$symbols\\200" >"$work/none.bin"
-printf '%b' "$symbols\\t\\020\\5\\100\\10\\t\\040\\5\\101\\20\\200" >"$work/pair.bin"
-exits 0 --diff "$work/none.bin" "$work/pair.bin"
-has out "a:5: +24B (0B to 24B)	+2 (0 to 2)"
 exits 0 --diff "$s" --format=html "$s"
 has out '"old_title":'
 exits 1 --diff "$work/none" "$s"
