@@ -334,7 +334,7 @@ typedef struct ljm_encoder_options {
                       ** longer one is cut and ends in "...#" and a hash. */
   uint64_t flush_ns;  /* Pending data older than this is written when an
                       ** event sees it; 0: 1 s. UINT64_MAX: never. Looked at
-                      ** every 64 events at the latest. */
+                      ** every 256 events at the latest. */
   uint64_t max_memory; /* Bytes of memory; 0: 268435456. */
   uint32_t stream_id; /* Format 4; 0: made from time and process. */
   uint32_t max_stacks; /* Format 4: stack nodes; 0: 1048576. */
@@ -379,6 +379,9 @@ typedef struct ljm_buffer {
 typedef struct ljm_encoder {
   ljm_buffer b;
   size_t name_limit;
+  uint64_t high;       /* Bits from 28 on of an address written before. */
+  uint64_t high_bytes; /* These as they are written, the lower ones 0. */
+  uint32_t high_size;  /* Bytes of such an address. */
   int phase; /* 0 symbols, 1 events, 2 ended. */
   ljm_memory mem;
 } ljm_encoder;
@@ -488,10 +491,8 @@ typedef struct ljm_mark {
 
 /* What was written, as END says it. */
 typedef struct ljm_totals {
-  uint64_t allocs, alloc_size;
-  uint64_t frees, freed_size;
-  uint64_t reallocs, old_size, new_size;
-  uint64_t failed;
+  uint64_t allocs, frees, reallocs, failed;
+  uint64_t alloc_size, freed_size, old_size, new_size;
 } ljm_totals;
 
 /* The last event of an operation in this block. */
@@ -1695,7 +1696,7 @@ static void ljmi_place_set(ljmi_place *w, const ljm_where *where)
 ** bytes touches beyond its number. */
 #define LJMI_EVENT_MAX 72
 /* Clock checks: every so many bytes at most; no event is below 2. */
-#define LJMI_STEP_MAX 128
+#define LJMI_STEP_MAX 512
 /* Checks nearer than this (ns) to one another may become rarer. */
 #define LJMI_STEP_NS UINT64_C(20000000)
 
@@ -1797,17 +1798,67 @@ static inline unsigned char *ljmi_put_place(unsigned char *p,
   return p + w->size;
 }
 
+/* Keeps what addresses near `address` have in common, as they are written:
+** what stands above the lowest 28 bits, if that is not nothing nor too much. */
+static void ljmi_encoder_sethigh(ljm_encoder *e, uint64_t address)
+{
+  uint64_t high = address >> 28;
+  unsigned char bytes[16] = {0};
+  unsigned i;
+  if (high == e->high || high == 0 || high >> 28) return;
+  e->high = high;
+  e->high_size = (uint32_t)(ljmi_put_uleb(bytes, high << 28) - bytes);
+  e->high_bytes = 0;
+  for (i = 0; i < 8; i++) e->high_bytes |= (uint64_t)bytes[i] << (8 * i);
+}
+
 /* The event path of a recorder: the part must be open, addresses not 0. */
-static inline ljm_status ljmi_encoder_event(ljm_encoder *e,
-                                            const ljmi_place *w, unsigned op,
-                                            uint64_t address, uint64_t size)
+static LJMI_NOINLINE ljm_status ljmi_encoder_event_any(ljm_encoder *e,
+                                                       const ljmi_place *w,
+                                                       unsigned op,
+                                                       uint64_t address,
+                                                       uint64_t size)
 {
   unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT_MAX);
   if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
+  ljmi_encoder_sethigh(e, address);
   p = ljmi_put_place(p, w, op);
   p = ljmi_put_uleb(p, address);
   e->b.p = ljmi_put_uleb(p, size);
   return LJM_OK;
+}
+
+/* The same for what most events are: an address with the highest bits kept, a
+** size of one or two bytes, room at hand. 0: this is none of them. */
+static inline int ljmi_encoder_near(ljm_encoder *e, const ljmi_place *w,
+                                    unsigned op, uint64_t address,
+                                    uint64_t size)
+{
+  unsigned char *p = e->b.p;
+  uint32_t low = (uint32_t)address & 0xfffffff;
+  if (LJMI_UNLIKELY(address >> 28 != e->high || size > 0x3fff ||
+                    e->b.end - p < LJMI_EVENT_MAX))
+    return 0;
+  p = ljmi_put_place(p, w, op);
+  low = (low & 0x3fff) | (low & 0xfffc000) << 2;
+  low = (low & 0x7f007f) | (low & 0x3f803f80) << 1;
+  ljmi_put_u64(p, e->high_bytes | low);
+  p += e->high_size;
+  p[0] = (unsigned char)size;
+  e->b.p = p + 1;
+  if (size < 0x80) return 1;
+  p[0] = (unsigned char)(size | 0x80);
+  p[1] = (unsigned char)(size >> 7);
+  e->b.p = p + 2;
+  return 1;
+}
+
+static inline ljm_status ljmi_encoder_event(ljm_encoder *e,
+                                            const ljmi_place *w, unsigned op,
+                                            uint64_t address, uint64_t size)
+{
+  if (LJMI_LIKELY(ljmi_encoder_near(e, w, op, address, size))) return LJM_OK;
+  return ljmi_encoder_event_any(e, w, op, address, size);
 }
 
 static inline ljm_status ljmi_encoder_moved(ljm_encoder *e,
@@ -1935,6 +1986,7 @@ LJM_API ljm_status ljm_encoder_init(ljm_encoder *e, const ljm_sink *sink,
   e->b.limit = e->b.buf + o.buffer_size;
   e->b.write = ljmi_encoder_write;
   e->name_limit = o.name_limit;
+  ljmi_encoder_sethigh(e, UINT64_C(1) << 28);
   ljmi_buffer_init(&e->b, sink, &o);
   ljmi_encoder_put_header(e, 's');
   e->b.end = e->b.p;
@@ -2419,7 +2471,25 @@ static inline unsigned char *ljmi_put_event(unsigned char *p,
   return p + (0x8321u >> (4 * ac) & 15);
 }
 
-/* Alloc or free; the totals are the caller's. */
+static inline unsigned ljmi_size_code(uint64_t size, uint64_t last)
+{
+  if (size == last) return 0;
+  return 1u + (size > 0xff) + (size > 0xffff);
+}
+
+/* Counts an alloc or a free. */
+static inline void ljmi_totals_add(ljm_totals *t, unsigned op, uint64_t size)
+{
+  if (op == LJM_FMT_OP_ALLOC) {
+    t->allocs++;
+    t->alloc_size += size;
+  } else {
+    t->frees++;
+    t->freed_size += size;
+  }
+}
+
+/* Alloc or free. */
 static LJMI_NOINLINE ljm_status ljmi_encoder4_event_any(ljm_encoder4 *e,
                                                         unsigned op,
                                                         uint32_t site,
@@ -2430,65 +2500,45 @@ static LJMI_NOINLINE ljm_status ljmi_encoder4_event_any(ljm_encoder4 *e,
   unsigned code;
   unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
   if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
-  code = size == last->size ? 0 : 1u + (size > 0xff) + (size > 0xffff);
+  code = ljmi_size_code(size, last->size);
   p = ljmi_put_event(p, op | code << 6, last, site, address);
   ljmi_put_u64(p, size);
   e->b.p = p + (0x8210u >> (4 * code) & 15);
   last->address = address;
   last->size = size;
+  ljmi_totals_add(&e->totals, op, size);
   return LJM_OK;
 }
 
-/* The same in fewer instructions for what most events are: near the last one
-** of their kind, in room at hand. */
-static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
-                                             uint32_t site, uint64_t address,
-                                             uint64_t size)
+/* Writes what most events of a loop are, with its totals: alloc or free of
+** the site and size that the last one had, near it, in room at hand. 0: this
+** is none of them. */
+static inline int ljmi_encoder4_again(ljm_encoder4 *e, unsigned op,
+                                      uint32_t site, uint64_t address,
+                                      uint64_t size)
 {
   ljm_last *last = &e->last[op];
   unsigned char *p = e->b.p;
   uint64_t d = address - last->address;
   uint64_t z = (d << 1 ^ (0 - (d >> 63))) >> 3;
-  unsigned sc, ac, code;
-  if (LJMI_UNLIKELY((d & 7) != 0 || z > 0xffffff ||
-                    e->b.end - p < LJMI_EVENT4_MAX))
-    return ljmi_encoder4_event_any(e, op, site, address, size);
-  ac = ljmi_high_bit(z | 1) >> 3;
-  sc = ljmi_site_code(site, last->site);
-  code = size == last->size ? 0 : 1u + (size > 0xff) + (size > 0xffff);
-  p[0] = (unsigned char)(op | code << 6 | ac << 4 | sc << 2);
-  ljmi_put_u64(p + 1, site);
-  p += 1 + sc;
-  ljmi_put_u64(p, z);
-  p += 1 + ac;
-  ljmi_put_u64(p, size);
-  e->b.p = p + (0x8210u >> (4 * code) & 15);
-  last->site = site;
+  unsigned ac = ljmi_high_bit(z | 1) >> 3;
+  if (site != last->site || size != last->size || (d & 7) != 0 ||
+      LJMI_UNLIKELY(z > 0xffffff || e->b.end - p < LJMI_EVENT4_MAX))
+    return 0;
   last->address = address;
-  last->size = size;
-  return LJM_OK;
+  p[0] = (unsigned char)(op | ac << 4);
+  ljmi_put_u64(p + 1, z);
+  e->b.p = p + 2 + ac;
+  ljmi_totals_add(&e->totals, op, size);
+  return 1;
 }
 
-static inline ljm_status ljmi_encoder4_alloc(ljm_encoder4 *e, uint32_t site,
-                                             uint64_t address, uint64_t size)
+static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
+                                             uint32_t site, uint64_t address,
+                                             uint64_t size)
 {
-  ljm_status st = ljmi_encoder4_event(e, LJM_FMT_OP_ALLOC, site, address,
-                                      size);
-  if (LJMI_UNLIKELY(st != LJM_OK)) return st;
-  e->totals.allocs++;
-  e->totals.alloc_size += size;
-  return LJM_OK;
-}
-
-static inline ljm_status ljmi_encoder4_free(ljm_encoder4 *e, uint32_t site,
-                                            uint64_t address, uint64_t size)
-{
-  ljm_status st = ljmi_encoder4_event(e, LJM_FMT_OP_FREE, site, address,
-                                      size);
-  if (LJMI_UNLIKELY(st != LJM_OK)) return st;
-  e->totals.frees++;
-  e->totals.freed_size += size;
-  return LJM_OK;
+  if (ljmi_encoder4_again(e, op, site, address, size)) return LJM_OK;
+  return ljmi_encoder4_event_any(e, op, site, address, size);
 }
 
 /* Z of a difference, in bytes. */
@@ -3182,7 +3232,8 @@ LJM_API ljm_status ljm_encoder4_alloc(ljm_encoder4 *e, uint32_t site,
                                       uint64_t address, uint64_t size)
 {
   ljm_status st = ljmi_encoder4_ready_at(e, site);
-  return st == LJM_OK ? ljmi_encoder4_alloc(e, site, address, size) : st;
+  if (st != LJM_OK) return st;
+  return ljmi_encoder4_event(e, LJM_FMT_OP_ALLOC, site, address, size);
 }
 
 LJM_API ljm_status ljm_encoder4_dealloc(ljm_encoder4 *e, uint32_t site,
@@ -3190,7 +3241,7 @@ LJM_API ljm_status ljm_encoder4_dealloc(ljm_encoder4 *e, uint32_t site,
 {
   ljm_status st = ljmi_encoder4_ready_at(e, site);
   if (st != LJM_OK || address == 0) return st;
-  return ljmi_encoder4_free(e, site, address, size);
+  return ljmi_encoder4_event(e, LJM_FMT_OP_FREE, site, address, size);
 }
 
 LJM_API ljm_status ljm_encoder4_realloc(ljm_encoder4 *e, uint32_t site,
@@ -3210,7 +3261,7 @@ LJM_API ljm_status ljm_encoder4_alloc_sample(ljm_encoder4 *e, uint32_t site,
   ljm_status st = ljmi_encoder4_ready_at(e, site);
   if (st == LJM_OK) st = ljmi_encoder4_weight(e, weight);
   if (st != LJM_OK) return st;
-  return ljmi_encoder4_alloc(e, site, address, size);
+  return ljmi_encoder4_event(e, LJM_FMT_OP_ALLOC, site, address, size);
 }
 
 LJM_API ljm_status ljm_encoder4_realloc_sample(ljm_encoder4 *e,
@@ -6142,7 +6193,6 @@ typedef struct ljm_vm {
   ljmi_set protos, cfuncs, traces;
   ljmi_set ahead;    /* Modules whose names are in the stream, by id. */
   int eager;
-  ljmi_place internal;
   ljmi_pcslot pcs[LJMI_CACHE];
   ljmi_keyslot keys[LJMI_CACHE];
   /* Format 4. */
@@ -6159,12 +6209,14 @@ typedef struct ljm_vm {
   uint32_t level_others;   /* Levels of that kind. */
   uint32_t level_root;     /* Stack that the lowest level stands on. */
   ptrdiff_t level_end;     /* Link of the lowest level's frame. */
-  lua_State *leaf_L;       /* What the highest level is below. */
-  cTValue *leaf_f;
+  lua_State *leaf_L;       /* What the highest level is below; leaf_f NULL: */
+  cTValue *leaf_f;         /* not known. */
   const TValue *leaf_stack;
+  int leaf_linked;         /* All can be told from the frames' links. */
   int no_live;
   /* Samples. */
-  double mean, until;      /* Bytes; until the next sample. */
+  double mean;             /* Bytes. */
+  uint64_t until;          /* Whole bytes that can go before the next one. */
   uint64_t random;
   ljmi_set sampled;        /* Blocks. */
   uint8_t filter[LJMI_FILTER];  /* How many of them there are by hash. */
@@ -6194,33 +6246,6 @@ static inline GCfunc *ljmi_vm_leaf(ljmi_frames *it)
   return NULL;
 }
 
-/* The same, quickly, for what most events are: Lua code, or a fast function
-** called from Lua code, of the thread noted, which is the current one. NULL:
-** another case. */
-static inline GCproto *ljmi_vm_quick(const ljm_vm *vm, lua_State *L,
-                                     ljmi_frames *it)
-{
-  const global_State *g = vm->g;
-  GCfunc *fn;
-  if (!L || gcref(g->cur_L) != obj2gco(L)) return NULL;
-  it->L = L;
-  it->f = L->base - 1;
-  it->cf = cframe_raw(L->cframe);
-  it->left = NULL;
-  fn = frame_func(it->f);
-  if (fn->c.gct != ~LJ_TFUNC || !it->cf || cframe_nres(it->cf) < 0)
-    return NULL;
-  if (LJMI_LIKELY(isluafunc(fn))) {
-    it->pc = cframe_pc(it->cf);
-  } else {
-    if (!isffunc(fn) || !frame_islua(it->f)) return NULL;
-    it->pc = frame_pc(it->f);
-    it->f = frame_prevl(it->f);
-    fn = frame_func(it->f);
-  }
-  return funcproto(fn);
-}
-
 /* Is it the VM itself that allocates, rather than the program? */
 static inline int ljmi_vm_internal(const ljm_vm *vm)
 {
@@ -6248,6 +6273,39 @@ static inline int ljmi_vm_program(const ljm_vm *vm)
          !(vm->g->hookmask & HOOK_GC);
 }
 
+/* Is the thread noted the current one? */
+static inline int ljmi_vm_current(const ljm_vm *vm, const lua_State *L)
+{
+  return L && gcref(vm->g->cur_L) == obj2gco(L);
+}
+
+/* Where the program is, quickly, for what most events are: Lua code, or a
+** fast function called from Lua code, of the current thread. 0: another
+** case. */
+static inline int ljmi_vm_quick(const ljm_vm *vm, lua_State *L,
+                                ljmi_frames *it, GCproto **pt)
+{
+  GCfunc *fn;
+  if (!ljmi_vm_program(vm) || !ljmi_vm_current(vm, L)) return 0;
+  it->L = L;
+  it->f = L->base - 1;
+  it->cf = cframe_raw(L->cframe);
+  it->left = NULL;
+  fn = frame_func(it->f);
+  if (!it->cf || cframe_nres(it->cf) < 0) return 0;
+  if (LJMI_LIKELY(isluafunc(fn))) {  /* A thread says that it is none. */
+    it->pc = cframe_pc(it->cf);
+  } else {
+    if (fn->c.gct != ~LJ_TFUNC || !isffunc(fn) || !frame_islua(it->f))
+      return 0;
+    it->pc = frame_pc(it->f);
+    it->f = frame_prevl(it->f);
+    fn = frame_func(it->f);
+  }
+  *pt = funcproto(fn);
+  return 1;
+}
+
 #if LJ_HASJIT
 static GCproto *ljmi_trace_start(const GCtrace *T, BCLine *line)
 {
@@ -6259,6 +6317,13 @@ static GCproto *ljmi_trace_start(const GCtrace *T, BCLine *line)
 
 /* C functions. */
 
+/* Nothing known of the last call stack holds. */
+static void ljmi_vm4_forget(ljm_vm *vm)
+{
+  vm->level_count = 0;
+  vm->leaf_f = NULL;
+}
+
 /* Libraries came or went: nothing known of C functions holds. */
 static void ljmi_vm_forget(ljm_vm *vm)
 {
@@ -6266,7 +6331,7 @@ static void ljmi_vm_forget(ljm_vm *vm)
   memset(vm->keys, 0, sizeof(vm->keys));
   memset(vm->frames, 0, sizeof(vm->frames));
   memset(vm->sites, 0, sizeof(vm->sites));
-  vm->level_count = 0;
+  ljmi_vm4_forget(vm);
 }
 
 /* Writes the names of a module's functions, the preferred one of each address.
@@ -6354,6 +6419,9 @@ static void ljmi_vm_onmodule(void *user, const ljm_loaded_module *m)
 
 /* Format 3. */
 
+/* The place of the VM itself. */
+static const ljmi_place ljmi_place_vm = {{LJM_SOURCE_INTERNAL << 2}, 1};
+
 static void ljmi_vm3_proto(ljm_vm *vm, GCproto *pt)
 {
   uint64_t key = (uint64_t)(uintptr_t)pt;
@@ -6371,7 +6439,7 @@ static LJMI_NOINLINE const ljmi_place *ljmi_vm3_lua(ljm_vm *vm,
 {
   ljm_where w;
   BCPos pos;
-  if (!ljmi_frames_pos(it, pt, &pos)) return &vm->internal;
+  if (!ljmi_frames_pos(it, pt, &pos)) return &ljmi_place_vm;
   ljmi_vm3_proto(vm, pt);
   w.source = LJM_SOURCE_LUA;
   w.address = (uint64_t)(uintptr_t)pt;
@@ -6431,10 +6499,10 @@ static const ljmi_place *ljmi_vm3_walk(ljm_vm *vm, lua_State *L)
   ljmi_frames it;
   GCfunc *fn;
   L = ljmi_vm_thread(vm, L);
-  if (!L) return &vm->internal;
+  if (!L) return &ljmi_place_vm;
   ljmi_frames_first(&it, L);
   fn = ljmi_vm_leaf(&it);
-  if (!fn) return &vm->internal;
+  if (!fn) return &ljmi_place_vm;
   if (isluafunc(fn)) {
     GCproto *pt = funcproto(fn);
     ljmi_pcslot *c = &vm->pcs[((uintptr_t)it.pc >> 2) % LJMI_CACHE];
@@ -6477,7 +6545,7 @@ static LJMI_NOINLINE const ljmi_place *ljmi_vm3_place(ljm_vm *vm, lua_State *L)
     return ljmi_vm3_trace(vm, c, T);
   }
 #endif
-  if (ljmi_vm_internal(vm)) return &vm->internal;
+  if (ljmi_vm_internal(vm)) return &ljmi_place_vm;
   return ljmi_vm3_walk(vm, L);
 }
 
@@ -6486,8 +6554,7 @@ static inline const ljmi_place *ljmi_vm3_quick(ljm_vm *vm, lua_State *L)
 {
   ljmi_frames it;
   GCproto *pt;
-  if (LJMI_LIKELY(ljmi_vm_program(vm)) &&
-      (pt = ljmi_vm_quick(vm, L, &it)) != NULL) {
+  if (LJMI_LIKELY(ljmi_vm_quick(vm, L, &it, &pt))) {
     const ljmi_pcslot *c = &vm->pcs[((uintptr_t)it.pc >> 2) % LJMI_CACHE];
     if (LJMI_LIKELY(c->pc == it.pc && c->pt == pt)) return &c->place;
   }
@@ -6507,11 +6574,33 @@ static inline void ljmi_vm3_event(ljm_vm *vm, const ljmi_place *w, void *p,
   }
 }
 
+/* Is it the GC that frees? Most frees are. */
+static inline int ljmi_vm_isgcfree(const ljm_vm *vm, const void *p, size_t nsz)
+{
+  return nsz == 0 && vm->g->vmstate == ~LJ_VMST_GC && p;
+}
+
+static LJMI_NOINLINE void *ljmi_vm3_gcfreeany(ljm_vm *vm, void *p, size_t osz)
+{
+  (void)ljmi_encoder_event_any(&vm->enc, &ljmi_place_vm, LJM_FMT_FREE,
+                               (uint64_t)(uintptr_t)p, osz);
+  return vm->allocf(vm->allocd, p, osz, 0);
+}
+
 static LJMI_NOINLINE void *ljmi_vm3_gcfree(ljm_vm *vm, void *p, size_t osz)
 {
-  void *q = vm->allocf(vm->allocd, p, osz, 0);
-  (void)ljmi_encoder_event(&vm->enc, &vm->internal, LJM_FMT_FREE,
-                           (uint64_t)(uintptr_t)p, osz);
+  vm->mp->L = NULL;
+  if (!ljmi_encoder_near(&vm->enc, &ljmi_place_vm, LJM_FMT_FREE,
+                          (uint64_t)(uintptr_t)p, osz))
+    return ljmi_vm3_gcfreeany(vm, p, osz);
+  return vm->allocf(vm->allocd, p, osz, 0);
+}
+
+static LJMI_NOINLINE void *ljmi_vm3_allocany(ljm_vm *vm, const ljmi_place *w,
+                                             void *q, size_t size)
+{
+  (void)ljmi_encoder_event_any(&vm->enc, w, LJM_FMT_ALLOC,
+                               (uint64_t)(uintptr_t)q, size);
   return q;
 }
 
@@ -6520,8 +6609,9 @@ static LJMI_NOINLINE void *ljmi_vm3_alloc(ljm_vm *vm, lua_State *L,
 {
   const ljmi_place *w = ljmi_vm3_quick(vm, L);
   void *q = vm->allocf(vm->allocd, NULL, 0, size);
-  (void)ljmi_encoder_event(&vm->enc, w, LJM_FMT_ALLOC,
-                           (uint64_t)(uintptr_t)q, size);
+  if (!ljmi_encoder_near(&vm->enc, w, LJM_FMT_ALLOC, (uint64_t)(uintptr_t)q,
+                          size))
+    return ljmi_vm3_allocany(vm, w, q, size);
   return q;
 }
 
@@ -6538,10 +6628,10 @@ static LJMI_NOINLINE void *ljmi_vm3_call(ljm_vm *vm, lua_State *L, void *p,
 static void *ljmi_vm3_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
-  lua_State *L = vm->mp->L;
+  lua_State *L;
+  if (ljmi_vm_isgcfree(vm, p, nsz)) return ljmi_vm3_gcfree(vm, p, osz);
+  L = vm->mp->L;
   vm->mp->L = NULL;
-  if (nsz == 0 && p && vm->g->vmstate == ~LJ_VMST_GC)
-    return ljmi_vm3_gcfree(vm, p, osz);
   if (!p && nsz) return ljmi_vm3_alloc(vm, L, nsz);
   return ljmi_vm3_call(vm, L, p, osz, nsz);
 }
@@ -6953,35 +7043,46 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_newbelow(ljm_vm *vm, ljmi_frames *it)
   return stack;
 }
 
+static LJMI_NOINLINE uint32_t ljmi_vm4_walkbelow(ljm_vm *vm, ljmi_frames *it)
+{
+  lua_State *L = it->L;
+  cTValue *f = it->f;
+  uint32_t stack;
+  if (f == vm->leaf_f && L == vm->leaf_L &&
+      tvref(L->stack) == vm->leaf_stack && !vm->leaf_linked) {
+    ljmi_frames at = *it;
+    if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, vm->level_count + 1)))
+      return vm->levels[vm->level_count - 1].stack;
+  }
+  stack = ljmi_vm4_newbelow(vm, it);
+  vm->leaf_L = L;
+  vm->leaf_f = vm->level_count > 0 && stack != vm->limited ? f : NULL;
+  vm->leaf_stack = tvref(L->stack);
+  vm->leaf_linked = vm->level_others == 0 && L == mainthread(vm->g);
+  return stack;
+}
+
+/* Is the stack below the frame at `f` the last one, as its links tell? */
+static inline int ljmi_vm4_same(const ljm_vm *vm, lua_State *L, cTValue *f)
+{
+  return f == vm->leaf_f && L == vm->leaf_L && vm->leaf_linked &&
+         tvref(L->stack) == vm->leaf_stack && ljmi_vm4_linked(vm, f);
+}
+
 /* The stack of the frames below `it`. */
 static inline uint32_t ljmi_vm4_below(ljm_vm *vm, ljmi_frames *it)
 {
-  uint32_t n = vm->level_count;
-  if (LJMI_LIKELY(it->f == vm->leaf_f && it->L == vm->leaf_L &&
-                  tvref(it->L->stack) == vm->leaf_stack && n > 0)) {
-    ljmi_frames at;
-    if (LJMI_LIKELY(vm->level_others == 0 && it->L == mainthread(vm->g))) {
-      if (LJMI_LIKELY(ljmi_vm4_linked(vm, it->f)))
-        return vm->levels[n - 1].stack;
-    } else {
-      at = *it;
-      if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, n + 1)))
-        return vm->levels[n - 1].stack;
-    }
-  }
-  vm->leaf_L = it->L;
-  vm->leaf_f = it->f;
-  vm->leaf_stack = tvref(it->L->stack);
-  return ljmi_vm4_newbelow(vm, it);
+  if (LJMI_LIKELY(ljmi_vm4_same(vm, it->L, it->f)))
+    return vm->levels[vm->level_count - 1].stack;
+  return ljmi_vm4_walkbelow(vm, it);
 }
 
 /* Format 4: sites. */
 
 static inline ljmi_siteslot *ljmi_vm4_siteslot(ljm_vm *vm, uintptr_t key,
-                                        uint32_t stack)
+                                               uint32_t stack)
 {
-  return &vm->sites[(key >> 2 ^ key >> 11 ^ stack * 0x9e37u) %
-                    (LJMI_CACHE * 2)];
+  return &vm->sites[(key >> 2 ^ stack * 0x9e37u) % (LJMI_CACHE * 2)];
 }
 
 static uint32_t ljmi_vm4_setsite(ljm_vm *vm, ljmi_siteslot *c, uintptr_t key,
@@ -7164,14 +7265,19 @@ static inline uint32_t ljmi_vm4_trace(ljm_vm *vm, lua_State *L, GCtrace *T)
   ljmi_siteslot *c;
   uintptr_t ra;
   uint32_t below = 0;
-  L = ljmi_vm_thread(vm, L);
+  if (LJMI_UNLIKELY(!ljmi_vm_current(vm, L))) L = ljmi_vm_thread(vm, L);
   if (!L) return vm->vm_site[LJM_STATE_JIT];
   ra = ljmi_trace_ra(T, L);
   if (LJMI_UNLIKELY(!ra)) ra = (uintptr_t)T;
   if (vm->depth > 1) {
-    ljmi_frames root;
-    ljmi_vm4_traceroot(&root, L, tvref(vm->g->jit_base));
-    below = ljmi_vm4_below(vm, &root);
+    TValue *base = tvref(vm->g->jit_base);
+    if (LJMI_LIKELY(ljmi_vm4_same(vm, L, base - 1))) {
+      below = vm->levels[vm->level_count - 1].stack;
+    } else {
+      ljmi_frames root;
+      ljmi_vm4_traceroot(&root, L, base);
+      below = ljmi_vm4_walkbelow(vm, &root);
+    }
   }
   c = ljmi_vm4_siteslot(vm, ra, below);
   if (LJMI_LIKELY(ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT)))
@@ -7212,23 +7318,64 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_anysite(ljm_vm *vm, lua_State *L)
   return ljmi_vm4_walk(vm, L);
 }
 
+/* Sites that are known already, quickly: 0 is another case. */
+
+/* Of the program. */
+static inline uint32_t ljmi_vm4_knownpc(ljm_vm *vm, const ljmi_frames *it,
+                                        GCproto *pt, uint32_t below)
+{
+  uintptr_t key = (uintptr_t)it->pc;
+  const ljmi_siteslot *c = ljmi_vm4_siteslot(vm, key, below);
+  return ljmi_vm4_known(c, key, pt, below, LJM_STATE_INTERP) ? c->site : 0;
+}
+
+#if LJ_HASJIT && LJ_TARGET_X86ORX64
+
+/* Does machine code run, of the current thread? */
+static inline GCtrace *ljmi_vm_quicktrace(const ljm_vm *vm, lua_State *L)
+{
+  return ljmi_vm_current(vm, L) ? ljmi_trace_now(vm->g) : NULL;
+}
+
+static inline uint32_t ljmi_vm4_knownra(ljm_vm *vm, lua_State *L,
+                                        const GCtrace *T, uint32_t below)
+{
+  uintptr_t ra = ljmi_trace_ra(T, L);
+  const ljmi_siteslot *c = ljmi_vm4_siteslot(vm, ra, below);
+  return ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT) ? c->site : 0;
+}
+
+static inline uint32_t ljmi_vm4_knowntrace(ljm_vm *vm, lua_State *L)
+{
+  const GCtrace *T = ljmi_vm_quicktrace(vm, L);
+  if (!T || !ljmi_vm4_same(vm, L, tvref(vm->g->jit_base) - 1)) return 0;
+  return ljmi_vm4_knownra(vm, L, T, vm->levels[vm->level_count - 1].stack);
+}
+
+static inline uint32_t ljmi_vm4_knowntrace1(ljm_vm *vm, lua_State *L)
+{
+  const GCtrace *T = ljmi_vm_quicktrace(vm, L);
+  return T ? ljmi_vm4_knownra(vm, L, T, 0) : 0;
+}
+
+#else
+#define ljmi_vm4_knowntrace(vm, L) 0
+#define ljmi_vm4_knowntrace1(vm, L) 0
+#endif
+
 /* The site of an event, defined in the stream if it is new. */
 static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
 {
   ljmi_frames it;
   GCproto *pt;
-  if (LJMI_LIKELY(ljmi_vm_program(vm)) &&
-      (pt = ljmi_vm_quick(vm, L, &it)) != NULL) {
-    uintptr_t key = (uintptr_t)it.pc;
-    const ljmi_siteslot *c;
-    uint32_t below;
+  uint32_t site;
+  if (ljmi_vm_quick(vm, L, &it, &pt)) {
     it.bot = tvref(L->stack) + LJ_FR2;
-    below = ljmi_vm4_below(vm, &it);
-    c = ljmi_vm4_siteslot(vm, key, below);
-    if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, LJM_STATE_INTERP)))
-      return c->site;
+    site = ljmi_vm4_knownpc(vm, &it, pt, ljmi_vm4_below(vm, &it));
+  } else {
+    site = ljmi_vm4_knowntrace(vm, L);
   }
-  return ljmi_vm4_anysite(vm, L);
+  return LJMI_LIKELY(site) ? site : ljmi_vm4_anysite(vm, L);
 }
 
 /* The same where no callers are told. */
@@ -7236,14 +7383,12 @@ static inline uint32_t ljmi_vm4_site1(ljm_vm *vm, lua_State *L)
 {
   ljmi_frames it;
   GCproto *pt;
-  if (LJMI_LIKELY(ljmi_vm_program(vm)) &&
-      (pt = ljmi_vm_quick(vm, L, &it)) != NULL) {
-    uintptr_t key = (uintptr_t)it.pc;
-    const ljmi_siteslot *c = ljmi_vm4_siteslot(vm, key, 0);
-    if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, 0, LJM_STATE_INTERP)))
-      return c->site;
-  }
-  return ljmi_vm4_anysite(vm, L);
+  uint32_t site;
+  if (ljmi_vm_quick(vm, L, &it, &pt))
+    site = ljmi_vm4_knownpc(vm, &it, pt, 0);
+  else
+    site = ljmi_vm4_knowntrace1(vm, L);
+  return LJMI_LIKELY(site) ? site : ljmi_vm4_anysite(vm, L);
 }
 
 /* Format 4: events and marks. */
@@ -7305,7 +7450,8 @@ static LJMI_NOINLINE void ljmi_vm4_other(ljm_vm *vm, uint32_t site, void *p,
 {
   uint64_t old = (uint64_t)(uintptr_t)p, addr = (uint64_t)(uintptr_t)q;
   if (nsz == 0) {
-    if (p) (void)ljmi_encoder4_free(&vm->enc4, site, old, osz);
+    if (p)
+      (void)ljmi_encoder4_event(&vm->enc4, LJM_FMT_OP_FREE, site, old, osz);
   } else if (!q) {
     ljmi_vm4_failed(vm, site, p, osz, nsz);
   } else {
@@ -7318,32 +7464,54 @@ static inline void ljmi_vm4_event(ljm_vm *vm, uint32_t site, void *p,
                                   size_t osz, void *q, size_t nsz)
 {
   if (LJMI_LIKELY(!p && q)) {
-    (void)ljmi_encoder4_alloc(&vm->enc4, site, (uint64_t)(uintptr_t)q, nsz);
+    (void)ljmi_encoder4_event(&vm->enc4, LJM_FMT_OP_ALLOC, site,
+                              (uint64_t)(uintptr_t)q, nsz);
     ljmi_vm4_after(vm);
   } else {
     ljmi_vm4_other(vm, site, p, osz, q, nsz);
   }
 }
 
-/* Most frees are the GC's. */
+static LJMI_NOINLINE void *ljmi_vm4_gcfreeany(ljm_vm *vm, void *p, size_t osz)
+{
+  (void)ljmi_encoder4_event_any(&vm->enc4, LJM_FMT_OP_FREE,
+                                vm->vm_site[LJM_STATE_GC],
+                                (uint64_t)(uintptr_t)p, osz);
+  ljmi_vm4_after(vm);
+  return vm->allocf(vm->allocd, p, osz, 0);
+}
+
+/* An event for which there was room at hand needs no look at vm->written:
+** whatever hands bytes to the sink leaves no room. */
 static LJMI_NOINLINE void *ljmi_vm4_gcfree(ljm_vm *vm, void *p, size_t osz)
 {
-  void *q = vm->allocf(vm->allocd, p, osz, 0);
-  (void)ljmi_encoder4_free(&vm->enc4, vm->vm_site[LJM_STATE_GC],
-                           (uint64_t)(uintptr_t)p, osz);
-  ljmi_vm4_after(vm);
+  vm->mp->L = NULL;
+  if (!ljmi_encoder4_again(&vm->enc4, LJM_FMT_OP_FREE,
+                           vm->vm_site[LJM_STATE_GC], (uint64_t)(uintptr_t)p,
+                           osz))
+    return ljmi_vm4_gcfreeany(vm, p, osz);
+  return vm->allocf(vm->allocd, p, osz, 0);
+}
+
+static LJMI_NOINLINE void *ljmi_vm4_allocany(ljm_vm *vm, uint32_t site,
+                                             void *q, size_t size)
+{
+  if (q) {
+    (void)ljmi_encoder4_event_any(&vm->enc4, LJM_FMT_OP_ALLOC, site,
+                                  (uint64_t)(uintptr_t)q, size);
+    ljmi_vm4_after(vm);
+  } else {
+    ljmi_vm4_failed(vm, site, NULL, 0, size);
+  }
   return q;
 }
 
 static inline void *ljmi_vm4_allocat(ljm_vm *vm, uint32_t site, size_t size)
 {
   void *q = vm->allocf(vm->allocd, NULL, 0, size);
-  if (LJMI_UNLIKELY(!q)) {
-    ljmi_vm4_failed(vm, site, NULL, 0, size);
-    return NULL;
-  }
-  (void)ljmi_encoder4_alloc(&vm->enc4, site, (uint64_t)(uintptr_t)q, size);
-  ljmi_vm4_after(vm);
+  if (!q || !ljmi_encoder4_again(&vm->enc4, LJM_FMT_OP_ALLOC, site,
+                                 (uint64_t)(uintptr_t)q, size))
+    return ljmi_vm4_allocany(vm, site, q, size);
   return q;
 }
 
@@ -7371,10 +7539,10 @@ static LJMI_NOINLINE void *ljmi_vm4_call(ljm_vm *vm, lua_State *L, void *p,
 static void *ljmi_vm4_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
-  lua_State *L = vm->mp->L;
+  lua_State *L;
+  if (ljmi_vm_isgcfree(vm, p, nsz)) return ljmi_vm4_gcfree(vm, p, osz);
+  L = vm->mp->L;
   vm->mp->L = NULL;
-  if (nsz == 0 && p && vm->g->vmstate == ~LJ_VMST_GC)
-    return ljmi_vm4_gcfree(vm, p, osz);
   if (!p && nsz) return ljmi_vm4_alloc(vm, L, nsz);
   return ljmi_vm4_call(vm, L, p, osz, nsz);
 }
@@ -7383,10 +7551,10 @@ static void *ljmi_vm4_hook(void *ud, void *p, size_t osz, size_t nsz)
 static void *ljmi_vm4_hook1(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
-  lua_State *L = vm->mp->L;
+  lua_State *L;
+  if (ljmi_vm_isgcfree(vm, p, nsz)) return ljmi_vm4_gcfree(vm, p, osz);
+  L = vm->mp->L;
   vm->mp->L = NULL;
-  if (nsz == 0 && p && vm->g->vmstate == ~LJ_VMST_GC)
-    return ljmi_vm4_gcfree(vm, p, osz);
   if (!p && nsz) return ljmi_vm4_alloc1(vm, L, nsz);
   return ljmi_vm4_call(vm, L, p, osz, nsz);
 }
@@ -7417,7 +7585,7 @@ static double ljmi_vms_random(ljm_vm *vm)  /* (0,1] */
 
 static void ljmi_vms_next(ljm_vm *vm)
 {
-  vm->until = -log(ljmi_vms_random(vm)) * vm->mean;
+  vm->until = (uint64_t)(-log(ljmi_vms_random(vm)) * vm->mean);
 }
 
 static uint64_t ljmi_vms_weight(ljm_vm *vm, size_t size)
@@ -7473,16 +7641,23 @@ static LJMI_NOINLINE void ljmi_vms_event(ljm_vm *vm, uint32_t site, int was,
   if (vm->written) (void)ljmi_vm4_mark(vm, LJM_MARK_FLUSH, 0);
 }
 
-static inline void *ljmi_vms_call(ljm_vm *vm, lua_State *L, lua_Alloc f,
-                                  void *ud, void *p, size_t osz, size_t nsz)
+/* Takes a call's bytes; is it a sample? Its size is a whole number: it is
+** larger than a distance if it is larger than the distance rounded down. */
+static inline int ljmi_vms_take(ljm_vm *vm, size_t nsz)
 {
-  int was = p && ljmi_vms_drop(vm, p), is = 0;
+  if (LJMI_UNLIKELY(nsz > vm->until)) return 1;
+  vm->until -= nsz;
+  return 0;
+}
+
+static LJMI_NOINLINE void *ljmi_vms_call(ljm_vm *vm, lua_State *L,
+                                         lua_Alloc f, void *ud, void *p,
+                                         size_t osz, size_t nsz)
+{
+  int was = p && ljmi_vms_drop(vm, p), is = ljmi_vms_take(vm, nsz);
   uint32_t site;
   void *q;
-  if (nsz && (vm->until -= (double)nsz) < 0) {
-    is = 1;
-    ljmi_vms_next(vm);
-  }
+  if (is) ljmi_vms_next(vm);
   if (LJMI_LIKELY(!was && !is)) return f(ud, p, osz, nsz);
   site = ljmi_vm4_anysite(vm, L);
   q = f(ud, p, osz, nsz);
@@ -7490,11 +7665,20 @@ static inline void *ljmi_vms_call(ljm_vm *vm, lua_State *L, lua_Alloc f,
   return q;
 }
 
+/* What most calls are is no sample: a block new, or a block freed. */
 static void *ljmi_vms_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
   lua_State *L = vm->mp->L;
   vm->mp->L = NULL;
+  if (!p) {
+    if (LJMI_LIKELY(nsz <= vm->until)) {
+      vm->until -= nsz;
+      return vm->allocf(vm->allocd, NULL, 0, nsz);
+    }
+  } else if (!nsz && LJMI_LIKELY(*ljmi_vms_filter(vm, p) == 0)) {
+    return vm->allocf(vm->allocd, p, osz, 0);
+  }
   return ljmi_vms_call(vm, L, vm->allocf, vm->allocd, p, osz, nsz);
 }
 
@@ -7930,8 +8114,8 @@ static ljm_status ljmi_vm4_setup(ljm_vm *vm)
   vm->level_cap = (uint32_t)cap;
   if (!vm->levels || !vm->fresh || !vm->links) return vm->mem.status;
   vm->level_others = 0;
-  vm->level_count = 0;
   vm->level_root = 0;
+  ljmi_vm4_forget(vm);
   if (vm->mean > 0) ljmi_vms_next(vm);
   (void)ljmi_vm4_mark(vm, LJM_MARK_START, 0);
   return ljm_encoder4_flush(&vm->enc4);
@@ -7957,7 +8141,6 @@ static ljm_status ljmi_vm3_setup(ljm_vm *vm)
 static ljm_status ljmi_vm_open(ljm_vm *vm, const ljm_options *o,
                                ljm_error *err)
 {
-  ljm_where internal = {LJM_SOURCE_INTERNAL, 0, 0};
   ljm_resolver_options ro;
   ljm_sink sink;
   ljm_status st;
@@ -7971,7 +8154,6 @@ static ljm_status ljmi_vm_open(ljm_vm *vm, const ljm_options *o,
   if (vm->format == 3) {
     vm->b = &vm->enc.b;
     st = ljm_encoder_init(&vm->enc, &sink, &o->encoder);
-    ljmi_place_set(&vm->internal, &internal);
   } else {
     vm->b = &vm->enc4.b;
     st = ljmi_vm4_init(vm, &sink, o);
@@ -8038,7 +8220,7 @@ static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
     if (vm->frames[i].pt == pt) vm->frames[i].key = 0;
   for (i = 0; i < LJMI_CACHE * 2; i++)
     if (vm->sites[i].pt == pt) vm->sites[i].key = 0;
-  vm->level_count = 0;
+  ljmi_vm4_forget(vm);
 }
 
 static void ljmi_vm_libs(ljm_vm *vm)

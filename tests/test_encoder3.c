@@ -300,6 +300,38 @@ static void array_sizes(void)
   LJT_EQ(ljmi_memory_init(&m, &a, 1000), LJM_E_ARG);
 }
 
+/* Addresses and sizes come twice: the second time their highest bits are
+** those kept. What is written is the same as by a loop. */
+static void near(void)
+{
+  static const uint64_t sizes[] = {1, 0x7f, 0x80, 0x3fff, 0x4000, UINT64_MAX};
+  unsigned bit, k;
+  for (bit = 0; bit < 64; bit++) {
+    for (k = 0; k < 18; k++) {
+      uint64_t a = (UINT64_C(1) << bit) + (uint64_t)((int64_t)(k % 3) - 1);
+      unsigned char want[2 * 32] = {0}, *p = want;
+      ljm_where w = {LJM_SOURCE_C, 300, 0};
+      ljt_sink s;
+      ljm_encoder e;
+      ljm_sink sink = ljt_sink_make(&s);
+      int i;
+      if (a == 0) continue;
+      LJT_EQ(ljm_encoder_init(&e, &sink, NULL), LJM_OK);
+      for (i = 0; i < 2; i++) {
+        *p++ = 0x0d;
+        p = ljmi_put_uleb_loop(ljmi_put_uleb_loop(p, 300), a);
+        p = ljmi_put_uleb_loop(p, sizes[k / 3]);
+        if (i == 0) LJT_EQ(ljm_encoder_open(&e), LJM_OK);
+        LJT_EQ(ljm_encoder_alloc(&e, &w, a, sizes[k / 3]), LJM_OK);
+      }
+      LJT_EQ(ljm_encoder_finish(&e), LJM_OK);
+      LJT_MEM(s.data + 15, s.size - 16, want, (size_t)(p - want));
+      ljm_encoder_free(&e);
+      ljt_sink_free(&s);
+    }
+  }
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
@@ -310,5 +342,6 @@ int main(int argc, char **argv)
   LJT_CASE(status_texts);
   LJT_CASE(buffer_blocks);
   LJT_CASE(array_sizes);
+  LJT_CASE(near);
   return ljt_end();
 }

@@ -201,20 +201,22 @@ static void widths(void)
   ljm_encoder4 e;
   ljt_bytes want = {NULL, 0, 0};
   ljt_last4 last;
-  size_t i, k;
+  size_t i, j;
   unsigned op;
   uint64_t address = 0;
   memset(&last, 0, sizeof(last));
   LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
   for (i = 0; i < n * 2; i++) {
-    for (k = 0; k < n; k++) {
+    /* Each site and size twice, as in a loop. */
+    for (j = 0; j < n * 2; j++) {
+      size_t k = j / 2;
       uint64_t z = edges[i / 2], d = (z & 1 ? ~(z >> 1) : z >> 1) * 8;
       uint32_t site = (uint32_t)edges[k] & 16777215;
       address += d + (i & 1 ? 0 : k == 3);
       for (op = 0; op < 3; op++)
         ljt_event4(&want, &last, op, site, address, edges[k], address + d, z);
-      (void)ljmi_encoder4_alloc(&e, site, address, edges[k]);
-      (void)ljmi_encoder4_free(&e, site, address, edges[k]);
+      for (op = LJM_FMT_OP_ALLOC; op <= LJM_FMT_OP_FREE; op++)
+        (void)ljmi_encoder4_event(&e, op, site, address, edges[k]);
       (void)ljmi_encoder4_moved(&e, site, address, edges[k], address + d, z);
     }
   }

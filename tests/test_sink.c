@@ -287,11 +287,11 @@ static void age(void)
     fake_now += 1000000001;
     put_one(format, &e3, &e4);
     LJT_EQ(s.calls, 1);
-    /* Often: within 64 events. */
-    for (i = 0; i < 300; i++) put_one(format, &e3, &e4);
+    /* Often: within 256 events. */
+    for (i = 0; i < 600; i++) put_one(format, &e3, &e4);
     LJT_EQ(s.calls, 1);
     fake_now += 1000000001;
-    for (i = 0; i < 64; i++) put_one(format, &e3, &e4);
+    for (i = 0; i < 256; i++) put_one(format, &e3, &e4);
     LJT_EQ(s.calls, 2);
     if (format == 3) ljm_encoder_free(&e3);
     else ljm_encoder4_free(&e4);

@@ -159,9 +159,11 @@ static double run4(const char *path, uint64_t *bytes)
       (void)ljmi_encoder4_moved(&e, v->site, v->old_address, v->old_size,
                                 v->address, v->size);
     else if (v->op == 1)
-      (void)ljmi_encoder4_free(&e, v->site, v->address, v->size);
+      (void)ljmi_encoder4_event(&e, LJM_FMT_OP_FREE, v->site, v->address,
+                                v->size);
     else
-      (void)ljmi_encoder4_alloc(&e, v->site, v->address, v->size);
+      (void)ljmi_encoder4_event(&e, LJM_FMT_OP_ALLOC, v->site, v->address,
+                                v->size);
   }
   ljm_encoder4_finish(&e, LJM_END_STOPPED, 0);
   t = seconds() - t;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [--quick] - measures every figure that the README prints, on a
 # machine with nothing else to do: builds in build-bench/, then the parser,
-# the encoder, the resolver, and what recording costs against a plain tree.
+# the encoder, the resolver, and what recording costs against a plain tree;
+# at the end each figure beside its goal. About 10 minutes.
 # --quick: shorter programs, 3 rounds, no big heap: a look, not a figure.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -10,10 +11,9 @@ quick=() rounds=5
 case ${1:-} in
   '') ;;
   --quick) quick=(--quick) rounds=3 ;;
-  *) sed -n '2,6s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 1 ;;
+  *) sed -n '2,7s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 1 ;;
 esac
 step() { printf '\n== %s\n' "$1"; }
-
 step "Packages, builds"
 bash "$top/tests/packages.sh" base luajit
 # Its random seeds fixed, a tree counts the same from run to run.
@@ -27,28 +27,36 @@ cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DLJM_LUAJIT= \
 cmake --build "$build" -j "$(nproc)" --target ljparse bench_encoder \
   bench_format4 bench_parser bench_resolver >/dev/null
 export LJPARSE=$build/ljparse
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1
 git -C "$top" describe --always --dirty 2>/dev/null || true
 
-step "Encoder (ns and bytes an event)"
-"$build/tests/bench_encoder"
-"$build/tests/bench_encoder" "$tmp/e.bin"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
 
-step "Parser, format 4"
-"$build/tests/bench_format4" "$tmp/e.bin"
-rm -f "$tmp/e.bin"
+measure()
+{
+  step "Encoder (ns and bytes an event)"
+  "$build/tests/bench_encoder"
+  "$build/tests/bench_encoder" "$tmp/e.bin"
 
-step "Parser, format 3, and a recorded stream"
-"$patched" "-jmemprof=$tmp/l.bin,format=3" /usr/bin/luacheck --quiet \
-  --no-cache --no-config /usr/share/lua/5.1/luacheck >/dev/null || true
-"$build/tests/bench_parser" "$tmp/l.bin"
-rm -f "$tmp/l.bin"
+  step "Parser, format 4"
+  "$build/tests/bench_format4" "$tmp/e.bin"
+  rm -f "$tmp/e.bin"
 
-step "Resolver"
-"$build/tests/bench_resolver"
+  step "Parser, format 3, and a recorded stream"
+  "$patched" "-jmemprof=$tmp/l.bin,format=3" /usr/bin/luacheck --quiet \
+    --no-cache --no-config /usr/share/lua/5.1/luacheck >/dev/null || true
+  "$build/tests/bench_parser" "$tmp/l.bin"
+  rm -f "$tmp/l.bin"
 
-step "Recording"
-python3 "$top/tests/bench/record.py" "${quick[@]}" --rounds=$rounds \
-  "$plain" "$patched"
+  step "Resolver"
+  "$build/tests/bench_resolver"
+
+  step "Recording"
+  python3 "$top/tests/bench/record.py" "${quick[@]}" --rounds=$rounds \
+    "$plain" "$patched"
+}
+
+measure | tee "$tmp/log"
+step "Goals"
+python3 "$top/tests/bench/goals.py" "$tmp/log"
