@@ -428,7 +428,7 @@ static int cmp_tens(const void *ctx, uint32_t a, uint32_t b)
 static void sorting(void)
 {
   enum { MOST = 70 };
-  unsigned key[MOST];
+  unsigned key[MOST] = {0};
   uint32_t v[MOST], tmp[MOST];
   ljt_rng rng = ljt_rng_make(ljt.seed);
   size_t n, i;
