@@ -5493,7 +5493,8 @@ static ljm_status ljmi_resolver_reserve_map(ljm_resolver *r, size_t count)
 
 /* Lists and looks until the counters stay, a few times at most. If they do
 ** not, what is not sure is left for the next time: the list stays marked. */
-static ljm_status ljmi_resolver_relist(ljm_resolver *r, ljmi_elf *e)
+static LJMI_NOINLINE ljm_status ljmi_resolver_relist(ljm_resolver *r,
+                                                     ljmi_elf *e)
 {
   ljm_status status = LJM_OK;
   size_t count = 0;
