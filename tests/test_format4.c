@@ -203,7 +203,7 @@ static void damage_one_block(const ljt_sink *s, const ljt_blocks *b, size_t i)
     one_damage(s->data, b, i, &d, off, size, events, 0);
     free(d.data);
   }
-  for (k = i % 2; k < 32; k += 1 + ljt.stride / 12) {
+  for (k = i % 2; k < 32; k += 1 + (size_t)ljt.stride / 12) {
     d = edit(s, off, 0, NULL, 0);
     d.data[off + k] ^= (unsigned char)(1u << (k & 7));
     /* A sum of the payload is the header's, so the header's sum is wrong. */
