@@ -43,7 +43,8 @@ build=$top/build-$kind
 config=("-DCMAKE_C_COMPILER=$cc" "-DCMAKE_C_FLAGS=$flags"
         "-DCMAKE_BUILD_TYPE=$type" "-DCMAKE_EXE_LINKER_FLAGS=$link"
         "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}"
-        "-DLJM_WERROR=${LJM_WERROR:-OFF}" -DLJM_LUAJIT= -DLJM_BENCH=OFF)
+        "-DLJM_WERROR=${LJM_WERROR:-OFF}" -DLJM_LUAJIT= -DLJM_BENCH=OFF
+        -DLJM_MODEL_STRIDE=16)
 if [ -n "$cross" ]; then
   config+=(-DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$cross"
            "-DCMAKE_CROSSCOMPILING_EMULATOR=$emulator")
