@@ -300,8 +300,9 @@ static void array_sizes(void)
   LJT_EQ(ljmi_memory_init(&m, &a, 1000), LJM_E_ARG);
 }
 
-/* Addresses and sizes come twice: the second time their highest bits are
-** those kept. What is written is the same as by a loop. */
+/* Addresses and sizes come many times: at first a check of the clock is due,
+** later their highest bits are those kept and there is room at hand. What is
+** written is the same as by a loop. */
 static void near(void)
 {
   static const uint64_t sizes[] = {1, 0x7f, 0x80, 0x3fff, 0x4000, UINT64_MAX};
@@ -309,7 +310,7 @@ static void near(void)
   for (bit = 0; bit < 64; bit++) {
     for (k = 0; k < 18; k++) {
       uint64_t a = (UINT64_C(1) << bit) + (uint64_t)((int64_t)(k % 3) - 1);
-      unsigned char want[2 * 32] = {0}, *p = want;
+      unsigned char want[64 * 32] = {0}, *p = want;
       ljm_where w = {LJM_SOURCE_C, 300, 0};
       ljt_sink s;
       ljm_encoder e;
@@ -317,7 +318,7 @@ static void near(void)
       int i;
       if (a == 0) continue;
       LJT_EQ(ljm_encoder_init(&e, &sink, NULL), LJM_OK);
-      for (i = 0; i < 2; i++) {
+      for (i = 0; i < 64; i++) {
         *p++ = 0x0d;
         p = ljmi_put_uleb_loop(ljmi_put_uleb_loop(p, 300), a);
         p = ljmi_put_uleb_loop(p, sizes[k / 3]);
