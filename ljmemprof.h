@@ -5677,6 +5677,10 @@ static ljm_status ljmi_resolver_module_at(ljm_resolver *r, uint64_t addr,
     status = ljm_resolver_refresh(r);
     if (status != LJM_OK) return status;
     *m = ljmi_resolver_find(r, addr);
+    if (!*m && !r->counted && round == 0) {
+      r->dirty = 1; /* The loader does not say that it has something new. */
+      continue;
+    }
     if (!*m) return LJM_E_NOTFOUND;
     ready = ljmi_module_ready(r, *m);
   }

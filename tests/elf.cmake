@@ -73,6 +73,12 @@ if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static")
   endif()
 endif()
 
+if(NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME elfsym_cli COMMAND
+           bash "${CMAKE_CURRENT_SOURCE_DIR}/elfsym_cli.sh"
+           $<TARGET_FILE:ljelfsym>)
+endif()
+
 # Other opinions on the ELF files of this machine, and of other ones.
 if(NOT CMAKE_CROSSCOMPILING AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static"
    AND NOT CMAKE_C_FLAGS MATCHES "sanitize=memory")

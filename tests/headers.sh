@@ -57,6 +57,18 @@ END
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
 END
+  # Systems whose loader is not known: they have no <link.h>.
+  unit impl-elsewhere <<'END'
+#undef __linux__
+#define LJM_IMPLEMENTATION
+#include "ljmemprof.h"
+#ifndef LJM_NO_RESOLVER
+#error "the resolver asks for a loader that is not there"
+#endif
+#ifdef ElfW
+#error "<link.h> is included"
+#endif
+END
   # Interface first, implementation by a second inclusion.
   unit impl-late <<'END'
 #include "ljmemprof.h"
@@ -76,6 +88,30 @@ program()
   "$@" -o "$dir/out" || fail "$name does not compile: $*"
   "$dir/out" || fail "$name does not run: $*"
   checks=$((checks + 1))
+}
+
+# Modules are known also where libc hides what lists them.
+compile_strict()
+{
+  unit strict part <<'END'
+#include <stdio.h>
+#define LJM_IMPLEMENTATION
+#include "ljmemprof.h"
+static int ljt_own(int n) { return n + 1; }
+int main(void)
+{
+  int (*volatile own)(int) = ljt_own;
+  ljm_resolver r;
+  ljm_location at;
+  int bad = ljm_resolver_init(&r, NULL) != LJM_OK ||
+            ljm_resolver_lookup(&r, (uintptr_t)own, &at) != LJM_OK ||
+            !at.symbol.name || !strstr(at.symbol.name, "ljt_own") ||
+            ljm_resolver_check(&r) != 0;
+  ljm_resolver_free(&r);
+  return bad;
+}
+END
+  program "after libc's headers" "$@" -O0 "$dir/strict.c"
 }
 
 # LJM_STATIC and LJP_STATIC; what a host leaves unused is no concern of the
@@ -130,6 +166,7 @@ compile()
     program "both headers" "${run[@]}" -O2 "$dir/impl.c"
     compile_static "${run[@]}"
     compile_two "${run[@]}"
+    compile_strict "${run[@]}"
   done
 }
 

@@ -199,6 +199,10 @@ static const row rows[] = {
    "alpha beta beta_alias a_local chosen last"},
   {"section symbol", {{SYM, DATA, &ljt_sym_info, 3}}, OK, OK, NULL},
   {"thread symbol", {{SYM, DATA, &ljt_sym_info, 6}}, OK, OK, NULL},
+  {"symbol 0", /* Reserved, whatever it says. */
+   {{SYM, 0, &ljt_sym_name, 1}, {SYM, 0, &ljt_sym_info, LJT_FUNC},
+    {SYM, 0, &ljt_sym_value, 0x10010}, {SYM, 0, &ljt_sym_shndx, T}},
+   OK, OK, NULL},
   {"section in a second table", {{SYM, ASM_ONE, &ljt_sym_shndx, 0xffff}},
    OK, OK, "alpha beta beta_alias a_local asm_beta chosen last"},
   /* Headers (E5). */
@@ -273,6 +277,8 @@ static const row rows[] = {
   {"names none", {{SHDR, LJT_S_STRTAB, &ljt_shdr_size, 0}}, OK, OK, dynamic},
   {"names without an end", {{NAME_END, 0, NULL, 'x'}}, OK, OK,
    "alpha beta beta_alias a_local asm_beta asm_one chosen"},
+  {"name empty", {{SYM, ALPHA, &ljt_sym_name, sizeof("alpha")}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last"},
   {"name past the end", {{SYM, ALPHA, &ljt_sym_name, 100000}}, OK, OK,
    "beta beta_alias a_local asm_beta asm_one chosen last"},
   {"name 2^32-1", {{SYM, ALPHA, &ljt_sym_name, 0xffffffff}}, OK, OK,
@@ -292,6 +298,8 @@ static const row rows[] = {
   {"no kind", {{EHDR, 0, &ljt_ehdr_type, 0}}, UNS, UNS, ""},
   {"magic", {{BYTE, 0, NULL, 0x7e}}, MAL, MAL, ""},
   {"magic's end", {{BYTE, 3, NULL, 'f'}}, MAL, MAL, ""},
+  {"archive", {{BYTE, 0, NULL, '!'}, {BYTE, 1, NULL, '<'},
+               {BYTE, 2, NULL, 'a'}, {BYTE, 3, NULL, 'r'}}, MAL, MAL, ""},
   {"class 0", {{BYTE, 4, NULL, 0}}, MAL, MAL, ""},
   {"class 3", {{BYTE, 4, NULL, 3}}, MAL, MAL, ""},
   {"order 0", {{BYTE, 5, NULL, 0}}, MAL, MAL, ""},

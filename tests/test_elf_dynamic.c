@@ -171,6 +171,12 @@ static const row rows[] = {
   {"segments not ascending",
    {{PHDR, LJT_P_TABLES, &ljt_phdr_vaddr, 0x40000000}}, MAL, ""},
   /* Symbols. */
+  {"symbol 0",
+   {{DSYM, 0, &ljt_sym_name, 1}, {DSYM, 0, &ljt_sym_info, LJT_FUNC},
+    {DSYM, 0, &ljt_sym_value, 0x10010}, {DSYM, 0, &ljt_sym_shndx, T}},
+   OK, NULL},
+  {"no name", {{DSYM, BETA, &ljt_sym_name, 0}}, OK,
+   "chosen untyped last zero"},
   {"untyped outside code",
    {{DSYM, UNTYPED, &ljt_sym_value, 0x10010}}, OK, "beta chosen last zero"},
   {"function outside the module",

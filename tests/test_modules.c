@@ -11,6 +11,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "ljtloader.h"
+
 #include <lauxlib.h>
 #include <lua.h>
 #include <luajit.h>
@@ -26,6 +28,16 @@
 
 static const char *alpha, *beta, *stripped;
 static int emulated; /* --emulated: none comes to the place of another. */
+
+/* The library's calls come here: the program's names go first. */
+int dl_iterate_phdr(ljt_loader_cb *cb, void *user)
+{
+  int (*real)(ljt_loader_cb *, void *);
+  void *sym = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+  if (!sym) abort();
+  memcpy(&real, &sym, sizeof(real));
+  return ljt_loader_iterate(real, cb, user);
+}
 
 /* -- What the Lua code calls --------------------------------------------- */
 
@@ -283,6 +295,72 @@ static void case_in_turns(void)
     printf("  at one address in %zu of %d runs\n", same, WAYS * KINDS);
 }
 
+/* Without the loader's counters it takes LuaJIT's hooks to notice; what C code
+** loads by itself is found by its address. */
+static void case_no_counters(void)
+{
+  size_t i, k;
+  ljt_loader.no_counters = 1;
+  for (k = 0; k < KINDS; k++) {
+    recorded r;
+    for (i = 0; strcmp(ways[i], "dlopen") != 0; i++) {
+      ljt.row = ways[i];
+      (void)in_turns(ways[i], &kinds[k]);
+    }
+    ljt.row = ways[i];
+    record_begin(&r, &kinds[k]);
+    visit(&r, ways[i], "alpha", 5);
+    record_end(&r);
+    LJT_EQ(ljt_row(&r.report, "alpha_tables"), 5);
+    record_free(&r);
+  }
+  ljt_loader.no_counters = 0;
+}
+
+/* Runs what is on the stack, says how often the loader's list was asked for.
+** Each time its first entry is enough. */
+static uint64_t asked_in(recorded *r, int args)
+{
+  ljt_loader.calls = ljt_loader.callbacks = 0;
+  LJT_EQ(lua_pcall(r->L, args, 0, 0), 0);
+  LJT_EQ(ljt_loader.callbacks, ljt_loader.calls);
+  return ljt_loader.calls;
+}
+
+/* While no library comes or goes, an event of a C function reads the counters
+** once; those of Lua code, traces and the VM do not. */
+static void case_asked(void)
+{
+  size_t k;
+  for (k = 0; k < KINDS; k++) {
+    recorded r;
+    uint64_t asked;
+    int turn;
+    ljt.row = kinds[k].name;
+    record_begin(&r, &kinds[k]);
+    run(r.L, "function lua()\n"
+             "  local t = {}\n"
+             "  for i = 1, 20000 do t[i] = { i, tostring(i) } end\n"
+             "  t = nil\n"
+             "  collectgarbage()\n"
+             "end\n"
+             "tables = require('alpha').tables\n"
+             "tables(1) tostring(1) collectgarbage()\n");
+    for (turn = 0; turn < 2; turn++) { /* The second runs on traces. */
+      lua_getglobal(r.L, "lua");
+      LJT_EQ(asked_in(&r, 0), 0);
+    }
+    lua_getglobal(r.L, "tables");
+    lua_pushinteger(r.L, 1000);
+    asked = asked_in(&r, 1);
+    if (!LJT_OK(asked > 0 && asked <= 1000))
+      printf("  asked %" PRIu64 " times\n", asked);
+    record_end(&r);
+    LJT_EQ(ljt_row(&r.report, "alpha_tables"), 1001);
+    record_free(&r);
+  }
+}
+
 /* A library that comes back to its place is not written again; what many of
 ** its events need is written once. */
 static void case_once(void)
@@ -429,6 +507,8 @@ int main(int argc, char **argv)
     return 1;
   }
   LJT_CASE(case_in_turns);
+  LJT_CASE(case_no_counters);
+  LJT_CASE(case_asked);
   LJT_CASE(case_once);
   LJT_CASE(case_stripped);
   LJT_CASE(case_static);

@@ -179,6 +179,25 @@ static void eager(void)
   ljm_resolver_free(&r);
 }
 
+/* A module's symbols are read when the first of its functions is looked up,
+** and those of no other one. */
+static void on_first_need(void)
+{
+  ljm_resolver r;
+  ljm_location loc;
+  size_t i, n, indexed = 0;
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  n = ljm_resolver_module_count(&r);
+  LJT_OK(n > 0);
+  for (i = 0; i < n; i++) LJT_OK(!ljm_resolver_module(&r, i)->indexed);
+  LJT_EQ(ljm_resolver_lookup(&r, address(0), &loc), LJM_OK);
+  for (i = 0; i < n; i++)
+    indexed += ljm_resolver_module(&r, i)->indexed ? 1 : 0;
+  LJT_EQ(indexed, 1);
+  LJT_OK(loc.module->indexed);
+  ljm_resolver_free(&r);
+}
+
 /* Not one lookup looks again while nothing changes. */
 static void quiet(void)
 {
@@ -324,6 +343,7 @@ int main(int argc, char **argv)
   LJT_CASE(program_module);
   LJT_CASE(vdso);
   LJT_CASE(eager);
+  LJT_CASE(on_first_need);
   LJT_CASE(quiet);
   LJT_CASE(out_of_memory);
   LJT_CASE(memory_limit);

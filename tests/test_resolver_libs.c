@@ -3,8 +3,15 @@
 ** each address is its own or none, while files are changed, cut, replaced.
 ** --libs=DIR: where the libraries made from elflib.c are.
 */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "ljtloader.h"
+
+#define dl_iterate_phdr(cb, user) ljt_loader_iterate(dl_iterate_phdr, cb, user)
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"
+#undef dl_iterate_phdr
 
 #include "ljtest.h"
 #include "elfbuild.h"
@@ -640,6 +647,94 @@ static void module_limit(void)
   ljm_resolver_free(&r);
 }
 
+static int locked_allocs;
+
+/* An allocator that knows whether the loader's lock is held. */
+static void *watched_alloc(void *user, size_t size)
+{
+  locked_allocs += ljt_loader.inside;
+  return ljt_heap_alloc(user, size);
+}
+
+static void *watched_realloc(void *user, void *block, size_t old, size_t size)
+{
+  locked_allocs += ljt_loader.inside;
+  return ljt_heap_realloc(user, block, old, size);
+}
+
+static void watched_free(void *user, void *block, size_t size)
+{
+  locked_allocs += ljt_loader.inside;
+  ljt_heap_free(user, block, size);
+}
+
+/* While nothing changes, a lookup costs one call into the loader that returns
+** at the first module; under its lock nothing is allocated (M9). */
+static void one_read(void)
+{
+  char path[4096];
+  ljm_resolver_options o;
+  ljm_resolver r;
+  ljm_location loc;
+  ljt_heap heap;
+  lib l;
+  int i;
+  memset(&heap, 0, sizeof(heap));
+  memset(&o, 0, sizeof(o));
+  o.alloc.alloc = watched_alloc;
+  o.alloc.realloc = watched_realloc;
+  o.alloc.free = watched_free;
+  o.alloc.user = &heap;
+  locked_allocs = 0;
+  ljt_loader.callbacks = 0;
+  LJT_EQ(ljm_resolver_init(&r, &o), LJM_OK);
+  lib_path(path, sizeof(path), "alpha");
+  if (lib_open(&l, path, "alpha")) {
+    check_all(&r, &l, 1);
+    LJT_OK(ljt_loader.callbacks > 2);
+    ljt_loader.calls = ljt_loader.callbacks = 0;
+    for (i = 0; i < 10; i++) {
+      LJT_EQ(ljm_resolver_lookup(&r, l.at[i % COUNT] + 1, &loc), LJM_OK);
+      LJT_EQ(ljm_resolver_check(&r), 0);
+    }
+    LJT_EQ(ljt_loader.calls, 20);
+    LJT_EQ(ljt_loader.callbacks, 20);
+    lib_close(&l);
+  }
+  LJT_EQ(ljm_resolver_refresh(&r), LJM_OK);
+  ljm_resolver_free(&r);
+  LJT_EQ(locked_allocs, 0);
+  LJT_OK(heap.calls > 4 && heap.live_count == 0);
+}
+
+/* A loader without counters: what is new is found by an address that nobody
+** knows, what has gone when someone says so. */
+static void no_counters(void)
+{
+  char path[4096];
+  ljm_resolver r;
+  ljm_location loc;
+  uint64_t at;
+  lib l;
+  ljt_loader.no_counters = 1;
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  LJT_EQ(ljm_resolver_check(&r), 0);
+  lib_path(path, sizeof(path), "alpha");
+  if (lib_open(&l, path, "alpha")) {
+    LJT_EQ(ljm_resolver_check(&r), 0);
+    check_all(&r, &l, 1);
+    LJT_EQ(ljm_resolver_generation(&r), 2);
+    at = l.at[OPEN];
+    lib_close(&l);
+    ljm_resolver_mark_dirty(&r);
+    LJT_EQ(ljm_resolver_lookup(&r, at, &loc), LJM_E_NOTFOUND);
+    LJT_EQ(ljm_resolver_generation(&r), 3);
+    LJT_EQ(ljm_resolver_check(&r), 0);
+  }
+  ljm_resolver_free(&r);
+  ljt_loader.no_counters = 0;
+}
+
 /* Does a dlclose unload anything here? musl's never does. */
 static int unloads(void)
 {
@@ -678,6 +773,8 @@ int main(int argc, char **argv)
     LJT_CASE(with_build_ids);
     LJT_CASE(without_build_ids);
     LJT_CASE(module_limit);
+    LJT_CASE(one_read);
+    LJT_CASE(no_counters);
   } else {
     printf("left out: what musl's loader has not: a dlclose that unloads, a "
            "dlsym without hash tables\n");
