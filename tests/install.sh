@@ -43,7 +43,7 @@ cmake_host()
   mkdir "$dir/$way"
   cp "$dir/host.c" "$dir/$way/"
   cat >"$dir/$way/CMakeLists.txt" <<END
-cmake_minimum_required(VERSION 3.14)
+cmake_minimum_required(VERSION 3.15)
 project(host LANGUAGES C)
 $2
 add_executable(host host.c)

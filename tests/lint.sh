@@ -190,6 +190,10 @@ docs()
           grep -E '/|\.(sh|h|c|md|txt)$' | grep -vE '^(\.\.|build|jit)/'
       } | sort -u)
   done
+  word=$(sed -n 's/^cmake_minimum_required(VERSION \(.*\))$/\1/p' \
+         CMakeLists.txt)
+  grep -q "CMake $word or newer" README.md ||
+    fail "README.md does not ask for CMake $word"
 }
 
 # Hunks that were edited, or merged, without their counts: patch cuts them off.

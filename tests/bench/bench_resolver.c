@@ -57,15 +57,22 @@ static ljm_resolver_options counting(ljt_heap *heap)
   return o;
 }
 
-/* Loads copies of a library, each a module of its own. */
+/* Loads copies of a library, each a module with a build-id of its own. */
 static void load_copies(const char *path)
 {
   char copy[4096];
   size_t size, i;
-  unsigned char *data = ljt_read_file(path, &size);
+  unsigned char *data = ljt_read_file(path, &size), *id;
+  ljm_image img;
   must(data != NULL, path);
+  must(ljm_image_open_memory(&img, data, size, NULL, NULL) == LJM_OK, path);
+  id = (unsigned char *)memmem(data, size, img.build_id.data,
+                               img.build_id.size);
+  must(img.build_id.size > 0 && id != NULL, "build-id");
+  ljm_image_free(&img);
   for (i = 0; i < LIBS; i++) {
     FILE *f;
+    *id = (unsigned char)i;
     snprintf(copy, sizeof(copy), "%s/lib%zu.so", work, i);
     f = fopen(copy, "wb");
     must(f && fwrite(data, 1, size, f) == size && fclose(f) == 0, copy);

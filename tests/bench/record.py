@@ -11,8 +11,10 @@ series (luajit-patch/build.sh --plain, and without it). Sections:
           slope between two lengths, so that start-up does not count
   bytes   bytes an event, and what 200 JSON documents and 1000 allocations
           of one C function cost in bytes
-  start   start of a recording, by size of the heap
+  start   start of a recording, by size of the heap; with 40 libraries, also
+          eager, as misc.memprof starts: all names are written first
 """
+import glob
 import os
 import re
 import resource
@@ -160,6 +162,13 @@ def start(patched, scratch, heaps):
             [patched, os.path.join(LUA, "heap.lua"), str(mb), path],
             stdout=subprocess.PIPE, check=True)
         print("heap of %4d MB: %s" % (mb, done.stdout.decode().strip()))
+    # Small ones that each Debian has.
+    libs = sorted(glob.glob("/usr/lib/*-linux-gnu/gconv/*.so"))[:40]
+    if len(libs) < 40:
+        fail("no 40 libraries in gconv/")
+    done = subprocess.run([patched, os.path.join(LUA, "libs.lua"), path] +
+                          libs, stdout=subprocess.PIPE, check=True)
+    print("40 libraries: %s" % done.stdout.decode().strip())
 
 
 def main():
