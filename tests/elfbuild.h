@@ -507,7 +507,7 @@ static inline const char *ljt_check_image(const ljm_image *img, size_t step)
       ljm_status status = ljm_image_find(img, at[k], &sym);
       if ((status == LJM_OK) != (want != SIZE_MAX)) return "found or not";
       if (status != LJM_OK) continue;
-      ljm_image_symbol(img, want, &other);
+      if (ljm_image_symbol(img, want, &other) != LJM_OK) return "index";
       if (sym.name != other.name || sym.vaddr != other.vaddr ||
           sym.size != other.size)
         return "found another";

@@ -13,57 +13,103 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=$top/build/matrix
 
-# NAME  arguments for make, with ";" between them. All but the first three are
-# compiled once, as a shared library with its luajit, not as a static one too.
-options='
-default
+# NAME  argument for make. An option is one of them or several, "-" between;
+# the -D of several make one XCFLAGS.
+parts='
 static      BUILDMODE=static
-off         XCFLAGS=-DLUAJIT_DISABLE_MEMPROF
-nogc64      XCFLAGS=-DLUAJIT_DISABLE_GC64
-nojit       XCFLAGS=-DLUAJIT_DISABLE_JIT
-noffi       XCFLAGS=-DLUAJIT_DISABLE_FFI
-sysmalloc   XCFLAGS=-DLUAJIT_USE_SYSMALLOC
-asserts     XCFLAGS=-DLUA_USE_ASSERT -DLUA_USE_APICHECK
-nodebug     XCFLAGS=-DLUAJIT_DISABLE_DEBUGINFO
 amalg       amalg
-nogc64-nojit     XCFLAGS=-DLUAJIT_DISABLE_GC64 -DLUAJIT_DISABLE_JIT
-nogc64-noffi     XCFLAGS=-DLUAJIT_DISABLE_GC64 -DLUAJIT_DISABLE_FFI
-nogc64-sysmalloc XCFLAGS=-DLUAJIT_DISABLE_GC64 -DLUAJIT_USE_SYSMALLOC
-nogc64-asserts   XCFLAGS=-DLUAJIT_DISABLE_GC64 -DLUA_USE_ASSERT -DLUA_USE_APICHECK
-nojit-noffi      XCFLAGS=-DLUAJIT_DISABLE_JIT -DLUAJIT_DISABLE_FFI
+off         -DLUAJIT_DISABLE_MEMPROF
+nogc64      -DLUAJIT_DISABLE_GC64
+nojit       -DLUAJIT_DISABLE_JIT
+noffi       -DLUAJIT_DISABLE_FFI
+sysmalloc   -DLUAJIT_USE_SYSMALLOC
+asserts     -DLUA_USE_ASSERT -DLUA_USE_APICHECK
+nodebug     -DLUAJIT_DISABLE_DEBUGINFO
 i686        CROSS=i686-linux-gnu-;HOST_CC=i686-linux-gnu-gcc -static
 arm64       CROSS=aarch64-linux-gnu-;HOST_CC=gcc
-arm64-norecords  CROSS=aarch64-linux-gnu-;HOST_CC=gcc;TARGET_CFLAGS=-fomit-frame-pointer
+norecords   TARGET_CFLAGS=-fomit-frame-pointer
 '
 trees='debian-2022 openresty-2023 openresty-2025 upstream'
-slice='debian-2022:nogc64 debian-2022:nojit-noffi debian-2022:off
-       openresty-2023:asserts openresty-2023:nogc64-nojit
-       openresty-2025:amalg openresty-2025:nogc64-asserts'
+
+# Of each tree. (nogc64-sysmalloc does not exist: LuaJIT for x86-64 without
+# GC64 must have its own allocator.)
+options='default static amalg off nogc64 nojit noffi sysmalloc asserts nodebug
+  nogc64-nojit nogc64-noffi nogc64-asserts nogc64-amalg nojit-noffi
+  nojit-sysmalloc-static nogc64-nojit-noffi-asserts-static-amalg
+  i686 arm64 arm64-norecords'
+
+# With debian-2022:default, which tests/run.sh has built: each tree with and
+# without GC64, and of any two parts both, either and neither, in some tree;
+# each part with and without in each tree. `pairs` sees to it.
+slice='debian-2022:nogc64-nojit-noffi-asserts-static-amalg
+  debian-2022:sysmalloc-asserts-static-amalg
+  openresty-2023:noffi-sysmalloc-static-amalg
+  openresty-2023:nogc64-nojit-asserts
+  openresty-2025:noffi-sysmalloc-asserts-amalg
+  openresty-2025:nojit-sysmalloc-static
+  openresty-2025:nogc64-noffi'
+
+# pairs ROW...: fails, and says of which, unless they hold all pairs.
+pairs()
+{
+  printf '%s\n' "$@" | awk -F '[:-]' '
+    # Column 0 is the tree (two words), the others are the parts.
+    BEGIN { n = split("static amalg nogc64 nojit noffi sysmalloc asserts",
+                      part, " ") }
+    {
+      trees[$2] = 1
+      for (i = 1; i <= n; i++) {
+        has[i] = 0
+        for (k = 3; k <= NF; k++) if ($k == part[i]) has[i] = 1
+        seen[$2, i, has[i]] = 1
+        for (j = 1; j < i; j++) seen[i, has[i], j, has[j]] = 1
+      }
+    }
+    function want(what, words) {
+      if (what in seen) return
+      print "matrix.sh: no row of the slice has " words
+      bad = 1
+    }
+    END {
+      for (i = 1; i <= n; i++) for (a = 0; a < 2; a++) {
+        word = (a ? "" : "no ") part[i]
+        for (t in trees) want(t SUBSEP i SUBSEP a, t " with " word)
+        for (j = 1; j < i; j++) for (b = 0; b < 2; b++)
+          if (!(a && b && part[j] == "nogc64" && part[i] == "sysmalloc"))
+            want(i SUBSEP a SUBSEP j SUBSEP b,
+                 word " with " (b ? "" : "no ") part[j])
+      }
+      exit bad
+    }' >&2
+}
 
 all_rows()
 {
   local tree option
   for tree in $trees; do
-    for option in $(awk 'NF { print $1 }' <<<"$options"); do
-      echo "$tree:$option"
-    done
+    for option in $options; do echo "$tree:$option"; done
   done
+  # shellcheck disable=SC2086 # the words of the list
+  printf '%s\n' $slice
 }
 
 rows=() write=''
 for arg; do
   case $arg in
     --slice) ;;
-    --all) mapfile -t rows < <(all_rows) ;;
+    --all) mapfile -t rows < <(all_rows | sort -u) ;;
     --write) write=1 ;;
     --report) write=1 slice='' ;;
-    --list) all_rows; exit 0 ;;
+    --list) all_rows | sort -u; exit 0 ;;
     -*) sed -n '2,/^set/s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     *) rows+=("$arg") ;;
   esac
 done
-# shellcheck disable=SC2206 # the words of the list
-[ ${#rows[@]} -gt 0 ] || rows=($slice)
+if [ ${#rows[@]} = 0 ] && [ -n "$slice" ]; then
+  # shellcheck disable=SC2206 # the words of the list
+  rows=($slice)
+  pairs debian-2022:default "${rows[@]}"
+fi
 mkdir -p "$out"
 commit=$(git -C "$top" describe --always --exclude='*' 2>/dev/null || echo none)
 [ -z "$(git -C "$top" status --porcelain -- . ':!tests/MATRIX.md' 2>&1)" ] ||
@@ -77,17 +123,32 @@ stamp=$(cd "$top" && find ljmemprof.h ljparse.h luajit-patch examples/ljparse.c 
 i686=/usr/i686-linux-gnu/lib
 i686=-Wl,--dynamic-linker=$i686/ld-linux.so.2,--disable-new-dtags,-rpath,$i686
 
-# arguments OPTION NAME: its arguments for make, one a line.
+# argument PART: its argument for make, or -D for the compiler.
+argument() { awk -v p="$1" '$1 == p { $1 = ""; print substr($0, 2) }' <<<"$parts"; }
+
+# arguments OPTION NAME: its arguments for make, one a line. LuaJIT itself is
+# compiled without optimisation, in a third of the time, and once, as a shared
+# library or a static one; but default, off and static alone are as users have them.
 arguments()
 {
-  local link=-Wl,-rpath,$out/$2/luajit/lib
-  awk -v o="$1" '$1 == o { $1 = ""; print substr($0, 2) }' <<<"$options" |
-    tr ';' '\n' | grep . || true
-  case $1 in
-    default|static|off) return ;;
-    i686) link+=" $i686" ;;
+  local link=-Wl,-rpath,$out/$2/luajit/lib part said flags=''
+  for part in ${1//-/ }; do
+    [ "$part" != default ] || continue
+    said=$(argument "$part")
+    case $said in
+      -D*) flags+=" $said" ;;
+      ?*) tr ';' '\n' <<<"$said" ;;
+      *) echo "matrix.sh: no part $part" >&2; return 1 ;;
+    esac
+    [ "$part" != i686 ] || link+=" $i686"
+  done
+  [ -z "$flags" ] || echo "XCFLAGS=${flags# }"
+  case -$1- in
+    -default-|-static-|-off-) ;;
+    *-static-*) echo 'CCOPT=-O0 -fomit-frame-pointer' ;;
+    *) printf '%s\n' 'CCOPT=-O0 -fomit-frame-pointer' BUILDMODE=dynamic \
+         "TARGET_LDFLAGS=$link" ;;
   esac
-  printf '%s\n' BUILDMODE=dynamic "TARGET_LDFLAGS=$link"
 }
 
 # build_row TREE OPTION NAME: prints the path of luajit.
@@ -209,15 +270,22 @@ done
     read -r c v d rest <"$f"
     echo "| ${name%+*} | ${name#*+} | $c | $v${rest:+: $rest} | $d |"
   done
-  printf '\n| option | arguments for make |\n|---|---|\n'
+  echo
+  echo 'An option is made of these parts:'
+  echo
+  echo '| part | argument for make |'
+  echo '|---|---|'
   awk 'NF {
     name = $1
     $1 = ""
     gsub(/^ /, "")
     gsub(/;/, "`, `")
-    print "| " name " | " (NF && $0 != "" ? "`" $0 "`" : "none") " |"
-  }' <<<"$options"
+    sub(/^-D/, "XCFLAGS=&")
+    print "| " name " | `" $0 "` |"
+  }' <<<"$parts"
   echo
-  echo 'All but default, static and off have `BUILDMODE=dynamic` too.'
+  echo 'All but default, static and off are built with `CCOPT=-O0' \
+    '-fomit-frame-pointer`,'
+  echo 'and without static with `BUILDMODE=dynamic`.'
 } >"$top/tests/MATRIX.md"
 exit $bad

@@ -190,13 +190,18 @@ static void call_inside(void *arg)
 {
   inside *in = (inside *)arg;
   ljm_sink sink;
+  void *ud, *block;
+  lua_Alloc alloc = lua_getallocf(in->L, &ud);
   memset(&sink, 0, sizeof(sink));
   sink.write = ljt_sink_write;
   in->start = ljm_recorder_start(in->L, &sink, NULL, NULL);
   in->stop = ljm_recorder_stop(in->L, NULL);
   in->flush = ljm_recorder_flush(in->L);
-  lua_newtable(in->L);
-  lua_pop(in->L, 1);
+  /* More of the VM may not be asked for inside of an allocation: its stack's
+  ** top is not in memory, and a sweep may not make objects. */
+  block = alloc(ud, NULL, 0, 40);
+  LJT_OK(block != NULL);
+  (void)alloc(ud, block, 40, 0);
 }
 
 /* Format 3, the same with the names of C functions written ahead, format 4. */
