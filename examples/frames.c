@@ -4,15 +4,11 @@
 **   $ frames
 **   frames 1-60: 25015 bytes a frame
 **   ALLOCATIONS
-**   @game.lua:9: 12063 events       +824696B        -0B
-**   @game.lua:4: 12001 events       +672024B        -0B */
+**   @game.lua:9: 12063 events       +824696B        -0B */
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 #include <stdio.h>
-#include <string.h>
-
 #include "ljmemprof.h"
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
@@ -27,8 +23,7 @@ static const char game[] =
   "  for i = 1, #bullets do\n"
   "    local b = bullets[i]\n"
   "    b.name = 'bullet ' .. b.x .. ':' .. frame\n"        /* garbage */
-  "  end\n"
-  "end\n";
+  "  end\nend\n";
 
 static ptrdiff_t feed(void *user, const void *data, size_t size)
 {
@@ -50,21 +45,20 @@ static int put(void *user, const void *p, size_t n)
 
 int main(void)
 {
-  ljp_report_options top;
-  ljm_options opts;
+  ljp_report_options top = {0};
+  ljm_options opts = {0};
+  ljm_sink sink = {feed, NULL, NULL};
   ljp_profile *prof;
   ljp_totals sums;
-  ljm_sink sink = {feed, NULL, NULL};
   uint64_t before = 0;
   int frame, done;
   lua_State *L = luaL_newstate();
   if (!L || ljp_profile_new(&prof, NULL) != LJP_OK) return 1;
-  luaL_openlibs(L);
-  if (luaL_loadbuffer(L, game, sizeof(game) - 1, "@game.lua")) return 1;
-  lua_call(L, 0, 0);
-  memset(&opts, 0, sizeof(opts));
-  opts.depth = 1; /* The line alone; opts.sample would make it cheaper. */
+  if (luaL_loadbuffer(L, game, sizeof(game) - 1, "@game.lua") ||
+      lua_pcall(L, 0, 0, 0)) return 1;
   sink.user = prof;
+  opts.depth = 1; /* The line alone; opts.sample would make it cheaper. */
+  top.limit = 3;  /* Lines of each section. */
   if (ljm_recorder_start(L, &sink, &opts, NULL) != LJM_OK) return 1;
   for (frame = 1; frame <= 120; frame++) {
     lua_getglobal(L, "update");
@@ -76,8 +70,6 @@ int main(void)
     printf("frames %d-%d: %llu bytes a frame\n", frame - 59, frame,
            (unsigned long long)(sums.alloc_size - before) / 60);
     before = sums.alloc_size;
-    memset(&top, 0, sizeof(top));
-    top.limit = 3; /* Lines of each section. */
     done = 0;
     ljp_profile_report(prof, LJP_TEXT, &top, put, &done);
   }

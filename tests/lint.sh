@@ -2,7 +2,7 @@
 # lint.sh CHECK - rules of the tree that no compiler knows. One ctest entry a
 # check:
 #   names    prefixes of all that the headers name; names they must not take
-#   layout   80 columns, no tabs, function length
+#   layout   80 columns, no tabs, length of functions and of examples
 #   contents the headers' parts are those that their first comment announces
 #   tree     nothing at the top but what belongs there; scripts executable
 #   docs     files that the documentation names exist
@@ -129,6 +129,11 @@ layout()
                   start = 0
                 }' "$f")
     [ -z "$word" ] || fail "$word"
+  done
+  # What people start from is read in one go; ljparse and the like are tools.
+  for f in examples/*.c examples/*.sh; do
+    case $f in */ljparse.c|*/ljrecord.c|*/ljelfsym.c) continue ;; esac
+    [ "$(wc -l <"$f")" -lt 80 ] || fail "$f: 80 lines or more"
   done
 }
 

@@ -44,5 +44,6 @@ same program "$(completions ljrecord --stacks bas | sort -u | grep -x bash)" bas
 for page in "$examples"/man/*.1; do
   warnings=$(MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
   same "$(basename "$page")" "$warnings" ""
+  same "$(basename "$page"), mandoc" "$(mandoc -T lint -W warning "$page")" ""
 done
 exit $bad

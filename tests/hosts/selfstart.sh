@@ -169,6 +169,21 @@ else
   echo "NOT RUN: privileged: only root can make a setgid program of others"
 fi
 
+# Left out when the library is compiled: nothing starts, nothing is said.
+"$cc" -w -O1 -DLJM_NO_SELFSTART -I "$tree/source/src" \
+  -c "$tree/source/src/lj_memprof.c"
+cp "$tree/lib/libluajit-5.1.a" with.a
+cp with.a without.a
+ar r without.a lj_memprof.o
+for kind in with without; do
+  "$cc" -w -O1 "$here/host.c" -I "$tree/source/src" -o $kind $kind.a \
+    -Wl,-E -lm -ldl -lpthread
+  LJMEMPROF="control,file=$kind.bin" ./$kind run 10
+  LJMEMPROF="stack,file=x" ./$kind run 10 2>$kind.err
+done
+equal "compiled in" "$(ls with*.bin) $(wc -l <with.err)" "with.bin 1"
+equal "compiled out" "$(cat without.err; find . -name 'without*.bin')" ""
+
 # Orders from outside, to a host under ljrecord.
 serve "--library=$tree" -o s.bin
 order()
