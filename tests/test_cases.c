@@ -447,7 +447,9 @@ static void case_flat(void)
     pages = mapped_pages();
   }
   LJT_EQ(count_dir("/proc/self/fd"), files);
-  LJT_OK(mallinfo2().uordblks <= held);
+  /* What glibc keeps at hand for a thread counts as used, and LuaJIT may have
+  ** been built on malloc; a block left by each state would come to more. */
+  LJT_OK(mallinfo2().uordblks < held + 800 * 24);
   LJT_OK(emulated || mapped_pages() <= pages + 64);
 }
 
