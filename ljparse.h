@@ -717,7 +717,7 @@ LJP_API ljp_status ljp_tree_module(ljp_tree *t, uint32_t path,
                                    uint64_t size, uint32_t *module);
 
 /* Number of a place, of the path from `parent` to it; both are made if they
-** are new. Not after ljp_tree_prune, then LJP_E_ARG. */
+** are new. Not after ljp_tree_diff or ljp_tree_prune, then LJP_E_ARG. */
 LJP_API ljp_status ljp_tree_place(ljp_tree *t, const ljp_place *place,
                                   uint32_t *id);
 LJP_API ljp_status ljp_tree_path(ljp_tree *t, uint32_t parent, uint32_t place,
@@ -755,7 +755,8 @@ LJP_API uint64_t ljp_tree_old(const ljp_tree *t, uint32_t path,
                               ljp_metric metric);
 
 /* Makes t a comparison: `old` stays as it is, its numbers become the older
-** side of t's paths with the same places. Once, before ljp_tree_prune. */
+** side of t's paths with the same places. Once, before ljp_tree_prune, else
+** LJP_E_ARG. */
 LJP_API ljp_status ljp_tree_diff(ljp_tree *t, const ljp_tree *old);
 
 /* Puts the paths in order (callers first, each subtree in one piece) and
@@ -7025,6 +7026,12 @@ static ljp_status ljpi_tree_fail(ljp_tree *t, ljp_status st)
   return t->status;
 }
 
+/* Numbers by path stand beside the paths: there can be no more of these. */
+static int ljpi_tree_closed(const ljp_tree *t)
+{
+  return t->pruned || t->old;
+}
+
 /* Room for one element more at the end of an array; 0: t's status is set. */
 static int ljpi_tree_room(ljp_tree *t, void **p, size_t *cap, size_t count,
                           size_t elem)
@@ -7167,7 +7174,7 @@ LJP_API ljp_status ljp_tree_place(ljp_tree *t, const ljp_place *place,
 {
   *id = 0;
   if (t->status != LJP_OK) return t->status;
-  return t->pruned ? LJP_E_ARG : ljpi_tree_place(t, place, id);
+  return ljpi_tree_closed(t) ? LJP_E_ARG : ljpi_tree_place(t, place, id);
 }
 
 LJP_API ljp_status ljp_tree_path(ljp_tree *t, uint32_t parent, uint32_t place,
@@ -7177,7 +7184,7 @@ LJP_API ljp_status ljp_tree_path(ljp_tree *t, uint32_t parent, uint32_t place,
   ljp_status st;
   *id = 0;
   if (t->status != LJP_OK) return t->status;
-  if (t->pruned) return LJP_E_ARG;
+  if (ljpi_tree_closed(t)) return LJP_E_ARG;
   *id = ljpi_map_get(&t->index, 0, parent, place);
   if (*id != LJPI_NONE) return LJP_OK;
   *id = 0;
@@ -7584,8 +7591,10 @@ static ljp_status ljpi_tree_match(ljp_tree *t, const ljp_tree *old,
 LJP_API ljp_status ljp_tree_diff(ljp_tree *t, const ljp_tree *old)
 {
   size_t n = old->path_count, i;
-  uint32_t *map = (uint32_t *)ljpi_tree_scratch(t, n, sizeof(*map));
+  uint32_t *map;
   unsigned c;
+  if (ljpi_tree_closed(t)) return LJP_E_ARG;
+  map = (uint32_t *)ljpi_tree_scratch(t, n, sizeof(*map));
   if (!map) return t->status;
   if (ljpi_tree_match(t, old, map) == LJP_OK)
     t->old = (uint64_t *)ljpi_tree_scratch(t, t->path_count,

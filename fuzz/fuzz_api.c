@@ -1,7 +1,8 @@
 /*
 ** fuzz_api.c - sequences of public calls with hostile arguments: NULL where it
 ** is allowed, lengths that cannot be, ids never given, calls after an error,
-** after the end, from within the sink; on all objects of both headers.
+** after the end, from within the sink; on all objects of both headers. Only
+** ljm_recorder_*, which a patched LuaJIT has, are not called.
 ** longest: 512
 */
 #define LJM_IMPLEMENTATION
@@ -220,7 +221,9 @@ static void ljf_encoder4_call(ljm_encoder4 *e, ljf_in *in)
   case 5: LJF_W(ljm_encoder4_alloc_sample(e, id, a, b, a)); break;
   case 6: LJF_W(ljm_encoder4_realloc_sample(e, id, a, b, b, a, b)); break;
   case 7: LJF_W(ljm_encoder4_mark(e, &mark)); break;
-  case 8: LJF_W(ljm_encoder4_loaded(e, id)); break;
+  case 8:
+    LJF_W(a & 1 ? ljm_encoder4_loaded(e, id) : ljm_encoder4_unloaded(e, id));
+    break;
   case 9: LJF_W(ljm_encoder4_dropped(e, a, b)); break;
   case 10:
     if (b > 1000) LJF_W(ljm_encoder4_live(e, (ljm_object)(a % 20), b));
@@ -285,6 +288,175 @@ static void ljf_image(ljf_in *in)
   ljm_image_free(&img);
 }
 
+/* Paths of the writer, none of which leaves a file behind. */
+static void ljf_writer_file(ljf_in *in)
+{
+  static const char *const paths[] = {
+    NULL, "", "%", "%x", "/dev/null", "/dev/full", "/", "/nowhere/%p%%",
+    "/dev/null/%p"
+  };
+  ljm_allocator alloc;
+  ljm_encoder e;
+  ljm_error err;
+  ljm_file f;
+  ljm_sink sink;
+  ljt_heap heap;
+  ljm_status st;
+  ljm_encoder_options o;
+  ljf_writer_options(in, &o, &heap);
+  alloc = o.alloc;
+  LJF_CHECK(ljm_file_open(NULL, &sink, "/dev/null", NULL, &err) == LJM_E_ARG);
+  LJF_CHECK(ljm_file_open(&f, NULL, "/dev/null", NULL, &err) == LJM_E_ARG);
+  st = ljm_file_open(&f, &sink, paths[ljf_byte(in) % 9], &alloc,
+                     ljf_byte(in) & 1 ? &err : NULL);
+  LJF_W(st);
+  if (st == LJM_OK && ljm_encoder_init(&e, &sink, &o) == LJM_OK) {
+    while (in->p < in->end) ljf_encoder3_call(&e, in);
+    ljm_encoder_free(&e);
+  } else if (st == LJM_OK) {
+    LJF_CHECK(sink.close(sink.user) == 0);
+  }
+  LJF_CHECK(heap.live_count == 0 && heap.bad_frees == 0);
+}
+
+/* -- Resolver ----------------------------------------------------------- */
+
+/* What is told of modules agrees with what is listed. */
+typedef struct ljf_told {
+  size_t loaded, unloaded;
+} ljf_told;
+
+static void ljf_on_module(void *user, const ljm_loaded_module *m)
+{
+  ljf_told *told = (ljf_told *)user;
+  LJF_CHECK(m->id != 0 && m->path != NULL);
+  if (m->loaded) told->loaded++;
+  else told->unloaded++;
+}
+
+/* Reading a module's symbols takes long: seldom. */
+static void ljf_module(ljm_resolver *r, ljf_in *in)
+{
+  size_t n = ljm_resolver_module_count(r), i = (size_t)ljf_number(in);
+  const ljm_loaded_module *m = ljm_resolver_module(r, i);
+  const ljm_image *img;
+  ljm_symbol sym;
+  LJF_CHECK((m != NULL) == (i < n));
+  LJF_CHECK(ljm_resolver_module(r, n) == NULL);
+  if (!m || ljf_byte(in) < 250) return;
+  LJF_CHECK(m->id == i + 1);
+  img = ljm_resolver_symbols(r, m);
+  if (img && img->count)
+    LJF_CHECK(ljm_image_symbol(img, img->count - 1, &sym) == LJM_OK);
+}
+
+static void ljf_resolver(ljf_in *in)
+{
+  ljm_resolver_options o;
+  ljm_resolver r;
+  ljm_location loc;
+  ljt_heap heap;
+  ljf_told told = {0, 0};
+  memset(&o, 0, sizeof(o));
+  memset(&heap, 0, sizeof(heap));
+  o.alloc.alloc = ljt_heap_alloc;
+  o.alloc.realloc = ljt_heap_realloc;
+  o.alloc.free = ljt_heap_free;
+  o.alloc.user = &heap;
+  if (ljf_byte(in) > 250) o.alloc.free = NULL;
+  if (ljf_byte(in) > 200) heap.fail_at = 1 + ljf_byte(in) % 24;
+  if (ljf_byte(in) > 200) o.limits.module_count = ljf_number(in);
+  o.limits.memory_size = ljf_byte(in) > 200 ? ljf_number(in) : 1 << 22;
+  o.on_module = ljf_on_module;
+  o.user = &told;
+  if (ljm_resolver_init(&r, &o) == LJM_OK) {
+    while (in->p < in->end) {
+      uint64_t was = ljm_resolver_generation(&r);
+      switch (ljf_byte(in) % 5) {
+      case 0:
+        ljm_resolver_mark_dirty(&r);
+        LJF_CHECK(ljm_resolver_check(&r));
+        break;
+      case 1: LJF_W(ljm_resolver_refresh(&r)); break;
+      case 2: ljf_module(&r, in); break;
+      default: LJF_W(ljm_resolver_lookup(&r, ljf_number(in), &loc));
+      }
+      LJF_CHECK(ljm_resolver_generation(&r) >= was);
+    }
+    LJF_CHECK(told.loaded - told.unloaded <= ljm_resolver_module_count(&r));
+    ljm_resolver_free(&r);
+    ljm_resolver_free(&r);
+  }
+  LJF_CHECK(heap.live_count == 0 && heap.bad_frees == 0);
+}
+
+/* -- Arenas ------------------------------------------------------------- */
+
+/* A block whose bytes say which it is. */
+typedef struct ljf_piece_of {
+  unsigned char *p;
+  size_t size;
+} ljf_piece_of;
+
+static void ljf_fill(const ljf_piece_of *b, size_t i)
+{
+  LJF_CHECK((uintptr_t)b->p % sizeof(uint64_t) == 0);
+  memset(b->p, (int)i + 1, b->size);
+}
+
+static void ljf_whole_block(const ljf_piece_of *b, size_t i, size_t size)
+{
+  size_t k;
+  for (k = 0; k < size; k++) LJF_CHECK(b->p[k] == (unsigned char)(i + 1));
+}
+
+/* Both headers' arenas: no block meets another or leaves the buffer. */
+static void ljf_arena(ljf_in *in)
+{
+  static uint64_t room[64];
+  unsigned char *buf = (unsigned char *)room + ljf_byte(in) % 9;
+  size_t size = (size_t)ljf_number(in) % (sizeof(room) - 8), i, k;
+  ljf_piece_of b[8];
+  ljp_arena parser;
+  ljm_arena writer;
+  ljm_allocator wa;
+  ljp_allocator a;
+  ljp_arena_init(&parser, buf, size, &a);
+  if (ljf_byte(in) & 1) {
+    ljm_arena_allocator(&wa, &writer, buf, size);
+    a.alloc = wa.alloc;
+    a.realloc = wa.realloc;
+    a.free = wa.free;
+    a.user = wa.user;
+  }
+  memset(b, 0, sizeof(b));
+  while (in->p < in->end) {
+    size_t want = (size_t)ljf_number(in);
+    void *q;
+    i = ljf_byte(in) % 8;
+    if (want == 0 && b[i].p) {
+      a.free(a.user, b[i].p, b[i].size);
+      b[i].p = NULL;
+    }
+    if (want == 0) continue;
+    q = b[i].p ? a.realloc(a.user, b[i].p, b[i].size, want)
+               : a.alloc(a.user, want);
+    if (q) {
+      LJF_CHECK((unsigned char *)q >= buf && want <= size &&
+                (size_t)((unsigned char *)q - buf) <= size - want);
+      if (b[i].p) {
+        b[i].p = (unsigned char *)q;
+        ljf_whole_block(&b[i], i, want < b[i].size ? want : b[i].size);
+      }
+      b[i].p = (unsigned char *)q;
+      b[i].size = want;
+      ljf_fill(&b[i], i);
+    }
+    for (k = 0; k < 8; k++)
+      if (b[k].p) ljf_whole_block(&b[k], k, b[k].size);
+  }
+}
+
 /* -- Parser ------------------------------------------------------------- */
 
 static void ljf_any_options(ljf_in *in, ljp_options *o, ljt_heap *heap)
@@ -299,8 +471,21 @@ static void ljf_any_options(ljf_in *in, ljp_options *o, ljt_heap *heap)
   o->limits.hold = ljf_number(in);
   o->model = ljf_byte(in) & 1 ? LJP_MODEL_CLASSIC : LJP_MODEL_TRUE;
   o->trace_layout = (ljp_trace_layout)(ljf_byte(in) % 3);
+  o->temp_within = (unsigned)ljf_number(in);
+  o->lifetimes = ljf_byte(in) & 1;
   if (ljf_byte(in) > 250) o->allocator.realloc = NULL;
   if (ljf_byte(in) > 200) heap->fail_at = 1 + ljf_byte(in) % 24;
+}
+
+static void ljf_any_window(ljf_in *in, ljp_options *o)
+{
+  unsigned bits = ljf_byte(in);
+  if (bits & 1) o->from_event = ljf_number(in);
+  if (bits & 2) o->to_event = ljf_number(in);
+  if (bits & 4) o->from_time = ljf_number(in);
+  if (bits & 8) o->to_time = ljf_number(in);
+  if (bits & 16) o->from_mark = bits & 32 ? "" : "a";
+  if (bits & 64) o->to_mark = bits & 32 ? "a" : "";
 }
 
 static void ljf_any_event(ljf_in *in, ljp_event *ev)
@@ -342,6 +527,23 @@ static void ljf_any_record(ljf_in *in, ljp_record *r, uint64_t *n)
   if (r->kind == LJP_RECORD_STACK && n[0] >= r->id) n[0] = 0;
 }
 
+/* Questions of any kind. */
+static void ljf_ask(ljf_in *in, const ljp_aggregate *a, const ljp_symbols *s)
+{
+  uint64_t count = 1, size = 1;
+  unsigned class_ = (unsigned)ljf_number(in);
+  ljp_label label;
+  ljp_aggregate_lives(a, class_, &count, &size);
+  if (class_ > 63) LJF_CHECK(count == 0 && size == 0);
+  ljp_aggregate_lives(a, class_, NULL, NULL);
+  LJF_CHECK(ljp_aggregate_limit(a) <= LJP_LIMIT_LIVE);
+  (void)ljp_aggregate_table_size(a);
+  ljp_symbols_site(s, ljf_number(in), &label);
+  LJF_CHECK(label.kind <= LJP_LABEL_LOST);
+  (void)ljp_symbols_epoch(s);
+  (void)ljp_symbols_count(s);
+}
+
 static void ljf_parts(ljf_in *in)
 {
   ljp_options o;
@@ -380,6 +582,7 @@ static void ljf_parts(ljf_in *in)
         st = ljp_report(a, (ljp_format)(ljf_byte(in) % 5), NULL, ljf_swallow,
                         &left);
         if (st == LJP_E_ARG) st = LJP_OK; /* Not of this model. */
+        ljf_ask(in, a, s);
         break;
       default:
         ljf_any_event(in, &ev);
@@ -403,14 +606,22 @@ static void ljf_profile_calls(ljf_in *in)
   char text[256];
   ljp_error err;
   ljf_any_options(in, &o, &heap);
+  ljf_any_window(in, &o);
   LJF_CHECK(ljp_profile_new(NULL, &o) == LJP_E_ARG);
   if (ljp_profile_new(&p, &o) == LJP_OK) {
     while (in->p < in->end) {
       uint64_t left = ljf_number(in);
       size_t size = ljf_byte(in);
       ljp_tree *t;
-      switch (ljf_byte(in) % 5) {
+      switch (ljf_byte(in) % 6) {
       case 0: LJF_CHECK(ljf_status_known(ljp_profile_finish(p))); break;
+      case 3:
+        ljf_ask(in, ljp_profile_aggregate(p), ljp_profile_symbols(p));
+        LJF_CHECK(o.limits.memory == 0 ||
+                  ljp_profile_peak(p) <= o.limits.memory);
+        if (!o.to_event && !o.to_time && !o.to_mark)
+          LJF_CHECK(ljp_profile_window_ended(p));
+        break;
       case 1:
         (void)ljp_profile_report(p, (ljp_format)(ljf_byte(in) % 5), NULL,
                                  ljf_swallow, &left);
@@ -434,20 +645,205 @@ static void ljf_profile_calls(ljf_in *in)
   ljf_all_freed(&heap);
 }
 
+static void ljf_decoder_calls(ljf_in *in)
+{
+  static ljf_log log;
+  ljp_handler h = ljf_handler(&log);
+  ljp_options o;
+  ljt_heap heap;
+  ljp_decoder *d = NULL;
+  unsigned which = ljf_byte(in);
+  ljf_any_options(in, &o, &heap);
+  if (which & 1) h.on_events = NULL;
+  if (which & 2) h.on_record = NULL;
+  if (which & 4) log.refuse_at = 1 + which / 8;
+  LJF_CHECK(ljp_decoder_new(NULL, &h, &o) == LJP_E_ARG);
+  LJF_CHECK(ljp_decoder_new(&d, NULL, &o) == LJP_E_ARG && d == NULL);
+  if (ljp_decoder_new(&d, &h, &o) == LJP_OK) {
+    while (in->p < in->end) {
+      size_t size = ljf_byte(in);
+      ljp_status before = ljp_decoder_error(d)->status, st;
+      uint64_t off = ljp_decoder_offset(d);
+      if (size > (size_t)(in->end - in->p)) size = (size_t)(in->end - in->p);
+      st = size ? ljp_decoder_feed(d, in->p, size)
+         : ljf_byte(in) & 1 ? ljp_decoder_feed(d, NULL, 0)
+         : ljp_decoder_finish(d);
+      LJF_CHECK(ljf_status_known(st));
+      LJF_CHECK(before == LJP_OK || st == before);
+      LJF_CHECK(ljp_decoder_offset(d) - off <= size);
+      in->p += size;
+    }
+    ljp_decoder_free(d);
+  }
+  ljp_decoder_free(NULL);
+  ljf_all_freed(&heap);
+}
+
+static int ljf_stop(void *user, uint64_t key, uint64_t value)
+{
+  (void)value;
+  return key >= *(uint64_t *)user ? 5 : 0;
+}
+
+/* What fuzz_avl leaves out: NULL wherever it may be, walks that stop. */
+static void ljf_avl_calls(ljf_in *in)
+{
+  ljp_options o;
+  ljt_heap heap;
+  ljp_avl *t;
+  ljf_any_options(in, &o, &heap);
+  LJF_CHECK(ljp_avl_new(NULL, &o) == LJP_E_ARG);
+  if (ljp_avl_new(&t, &o) == LJP_OK) {
+    while (in->p < in->end) {
+      uint64_t key = ljf_number(in), found = 0;
+      size_t count = ljp_avl_count(t);
+      int there = ljp_avl_find(t, key, NULL);
+      switch (ljf_byte(in) % 4) {
+      case 0:
+        LJF_CHECK(ljp_avl_remove(t, key, NULL) == there);
+        LJF_CHECK(ljp_avl_count(t) == count - (size_t)there);
+        break;
+      case 1:
+        LJF_CHECK(ljp_avl_floor(t, key, NULL, NULL) ==
+                  ljp_avl_floor(t, key, &found, NULL));
+        LJF_CHECK(found <= key && (!there || found == key));
+        break;
+      case 2:
+        if (there) LJF_CHECK(ljp_avl_walk(t, ljf_stop, &key) == 5);
+        break;
+      default:
+        if (ljp_avl_insert(t, key, key, NULL, NULL) == LJP_OK)
+          LJF_CHECK(ljp_avl_count(t) == count + (size_t)!there);
+      }
+      LJF_CHECK(ljp_avl_validate(t));
+      LJF_CHECK((ljp_avl_height(t) == 0) == (ljp_avl_count(t) == 0));
+    }
+    ljp_avl_free(t);
+  }
+  ljp_avl_free(NULL);
+  ljf_all_freed(&heap);
+}
+
+/* Words of a tree. */
+static void ljf_tree_word(ljp_tree *t, ljf_in *in)
+{
+  static const char *const words[] = {"", "a", "\n;<&>\"\xff", "\xc3\xa4"};
+  const char *w = words[ljf_byte(in) % 4];
+  size_t size;
+  const char *s = ljf_string(in, &size);
+  switch (ljf_byte(in) % 8) {
+  case 0: ljp_tree_title(t, w); break;
+  case 1: ljp_tree_fact(t, w, words[size % 4]); break;
+  case 2: ljp_tree_total(t, w, ljf_number(in), size & 1); break;
+  case 3: ljp_tree_kind(t, w, ljf_number(in), ljf_number(in)); break;
+  case 4: ljp_tree_note(t, w); break;
+  case 5: ljp_tree_warn(t, w); break;
+  case 6: ljp_tree_mark(t, ljf_number(in), s, size); break;
+  default: {
+    ljp_point point;
+    point.at = ljf_number(in);
+    point.live_size = ljf_number(in);
+    point.gc_total = ljf_number(in);
+    point.gc_threshold = ljf_number(in);
+    point.rss = ljf_number(in);
+    ljp_tree_point(t, &point);
+  }
+  }
+}
+
+/* A path below any other, with a number. */
+static void ljf_tree_grow(ljp_tree *t, ljf_in *in)
+{
+  ljp_place at;
+  size_t size, paths = ljp_tree_path_count(t);
+  const char *s = ljf_string(in, &size);
+  uint32_t id, up = (uint32_t)(ljf_number(in) % paths);
+  ljp_metric m = (ljp_metric)(ljf_byte(in) % LJP_METRIC_COUNT);
+  memset(&at, 0, sizeof(at));
+  at.kind = ljf_byte(in) % 7;
+  at.line = ljf_number(in);
+  at.addr = ljf_number(in);
+  (void)ljp_tree_string(t, s, size, ljf_byte(in) & 1 ? &at.name : &at.file);
+  if (ljf_byte(in) & 1)
+    (void)ljp_tree_module(t, at.file, at.name, at.addr, at.line, &at.module);
+  if (ljp_tree_place(t, &at, &id) != LJP_OK) return;
+  LJF_CHECK(id >= 1 && id <= ljp_tree_place_count(t));
+  LJF_CHECK(ljp_tree_place_at(t, id)->line == at.line);
+  if (ljp_tree_path(t, up, id, &id) != LJP_OK) return;
+  LJF_CHECK(ljp_tree_path_at(t, id)->parent == up);
+  ljp_tree_add(t, id, m, ljf_number(in));
+  LJF_CHECK(ljp_tree_old(t, id, m) == 0 || ljp_tree_path_count(t) == paths);
+  LJF_CHECK(ljp_tree_text(t, at.name, &size)[size] == 0);
+  LJF_CHECK(ljp_tree_text(t, UINT32_MAX, &size) != NULL && size == 0);
+}
+
+static ljp_status ljf_tree_report(ljp_tree *t, ljf_in *in)
+{
+  ljp_budget b;
+  ljp_budget_result r;
+  uint64_t left = ljf_number(in);
+  memset(&b, 0, sizeof(b));
+  b.metric = (ljp_metric)(ljf_byte(in) % LJP_METRIC_COUNT);
+  b.most = ljf_number(in);
+  b.match = ljf_byte(in) & 1 ? "a" : NULL;
+  b.each_line = ljf_byte(in) & 1;
+  switch (ljf_byte(in) % 6) {
+  case 0: return ljp_tree_folded(t, b.metric, ljf_swallow, &left);
+  case 1: return ljp_tree_pprof(t, ljf_swallow, &left);
+  case 2: return ljp_tree_speedscope(t, ljf_swallow, &left);
+  case 3: return ljp_tree_model(t, ljf_swallow, &left);
+  case 4: return ljp_tree_changes(t, NULL, ljf_swallow, &left);
+  default: return ljp_tree_budget(t, &b, &r);
+  }
+}
+
+/* Two trees, so that each can be compared with the other at any time. */
+static void ljf_tree_calls(ljf_in *in)
+{
+  ljp_options o;
+  ljt_heap heap;
+  ljp_tree *t[2] = {NULL, NULL};
+  ljf_any_options(in, &o, &heap);
+  LJF_CHECK(ljp_tree_new(NULL, &o) == LJP_E_ARG);
+  if (ljp_tree_new(&t[0], &o) == LJP_OK &&
+      ljp_tree_new(&t[1], &o) == LJP_OK) {
+    while (in->p < in->end) {
+      unsigned which = ljf_byte(in);
+      ljp_tree *one = t[which & 1], *other = t[~which & 1];
+      ljp_status before = ljp_tree_status(one), st = LJP_OK;
+      switch (which / 2 % 8) {
+      case 0: ljf_tree_word(one, in); break;
+      case 1: st = ljf_tree_report(one, in); break;
+      case 2: if (which > 127) st = ljp_tree_diff(one, other); break;
+      case 3:
+        if (which > 127)
+          st = ljp_tree_prune(one, ljf_number(in), (size_t)ljf_number(in));
+        break;
+      default: ljf_tree_grow(one, in);
+      }
+      LJF_CHECK(st == LJP_E_ARG || ljf_status_known(st));
+      LJF_CHECK(before == LJP_OK || ljp_tree_status(one) == before);
+    }
+  }
+  ljp_tree_free(t[0]);
+  ljp_tree_free(t[1]);
+  ljp_tree_free(NULL);
+  ljf_all_freed(&heap);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+  static void (*const kinds[])(ljf_in *in) = {
+    ljf_encoder3, ljf_encoder4, ljf_image, ljf_parts, ljf_profile_calls,
+    ljf_writer_file, ljf_resolver, ljf_arena, ljf_decoder_calls, ljf_avl_calls,
+    ljf_tree_calls
+  };
   ljf_in in;
   if (size == 0) return 0;
   in.p = data + 1;
   in.end = data + size;
   LJF_CHECK(ljm_status_text((ljm_status)data[0]) != NULL);
   LJF_CHECK(ljp_status_text((ljp_status)data[0]) != NULL);
-  switch (data[0] % 5) {
-  case 0: ljf_encoder3(&in); break;
-  case 1: ljf_encoder4(&in); break;
-  case 2: ljf_image(&in); break;
-  case 3: ljf_parts(&in); break;
-  default: ljf_profile_calls(&in);
-  }
+  kinds[data[0] % (sizeof(kinds) / sizeof(kinds[0]))](&in);
   return 0;
 }

@@ -3,7 +3,8 @@
 # check:
 #   names    prefixes of all that the headers name; names they must not take
 #   layout   80 columns, no tabs, length of functions and of examples
-#   contents the headers' parts are those that their first comment announces
+#   contents the headers' parts are those that their first comment announces;
+#            the fuzz target `api` calls every public function
 #   tree     nothing at the top but what belongs there; scripts executable
 #   docs     files that the documentation names exist
 #   shell    shellcheck over the scripts
@@ -144,6 +145,18 @@ contents()
     word=$(diff <(announced "$h") <(ruled "$h")) ||
       fail "$h: contents announced (<) and rule lines (>) differ:" "$word"
   done
+  # All but those that are in a patched LuaJIT only.
+  for word in $(public | grep -v '^ljm_recorder_'); do
+    grep -qw "$word" fuzz/fuzz_api.c fuzz/parse_help.h ||
+      fail "fuzz/fuzz_api.c: calls no $word"
+  done
+}
+
+# Functions that the headers declare.
+public()
+{
+  grep -hA1 -E '^LJ[MP]_API' ljmemprof.h ljparse.h |
+    grep -oE '\blj[mp]_[a-z0-9_]+\(' | tr -d '(' | sort -u
 }
 
 # Parts that the contents of the first comment name, one a line.

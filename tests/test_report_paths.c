@@ -540,6 +540,32 @@ static void misuse_is_refused(void)
   LJT_EQ(heap.live_count, 0);
 }
 
+/* The older side's numbers stand beside the paths there are then. */
+static void a_comparison_takes_no_more(void)
+{
+  ljp_options options = ljt_memory();
+  ljp_place at;
+  ljp_tree *t, *old;
+  uint32_t id, more = 7;
+  memset(&at, 0, sizeof(at));
+  at.kind = LJP_PLACE_VM;
+  LJT_EQ(ljt_tree(&t, &options, 1, 3), LJP_OK);
+  LJT_EQ(ljt_tree(&old, &options, 1, 3), LJP_OK);
+  LJT_EQ(ljp_tree_place(t, &at, &id), LJP_OK);
+  LJT_EQ(ljp_tree_diff(t, old), LJP_OK);
+  LJT_EQ(ljp_tree_place(t, &at, &more), LJP_E_ARG);
+  LJT_EQ(more, 0);
+  LJT_EQ(ljp_tree_path(t, 0, id, &more), LJP_E_ARG);
+  LJT_EQ(ljp_tree_diff(t, old), LJP_E_ARG);
+  LJT_EQ(ljp_tree_prune(old, 0, SIZE_MAX), LJP_OK);
+  LJT_EQ(ljp_tree_diff(old, t), LJP_E_ARG);
+  LJT_EQ(ljp_tree_status(t), LJP_OK);
+  LJT_EQ(ljp_tree_status(old), LJP_OK);
+  ljp_tree_free(t);
+  ljp_tree_free(old);
+  LJT_EQ(heap.live_count, 0);
+}
+
 static void an_empty_tree(void)
 {
   ljp_options options = ljt_memory();
@@ -695,6 +721,7 @@ int main(int argc, char **argv)
   LJT_CASE(diff_sides);
   LJT_CASE(names_are_cleaned);
   LJT_CASE(misuse_is_refused);
+  LJT_CASE(a_comparison_takes_no_more);
   LJT_CASE(an_empty_tree);
   LJT_CASE(changes);
   LJT_CASE(every_allocation_fails);
