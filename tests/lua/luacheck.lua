@@ -1,9 +1,11 @@
 -- A real program: luacheck over its own modules.
-local base = package.searchpath("luacheck.main", package.path):match("(.*)/")
+local path = package.searchpath("luacheck.main", package.path)
+local base = path:match("(.*)/")
 local real_exit = os.exit
 arg = { [0] = "luacheck", "--quiet", "--no-cache", "--no-config",
         base .. "/lexer.lua", base .. "/parser.lua", base .. "/utils.lua" }
-os.exit = function() error("exit", 0) end
+-- It calls os.exit inside of a pcall of its own, so an error would not leave.
+os.exit = coroutine.yield
 -- Where C modules are not at hand: what it asks of this one.
 if not pcall(require, "lfs") then
   package.loaded.lfs = {
@@ -16,7 +18,7 @@ if not pcall(require, "lfs") then
 end
 io.stdout:setvbuf("full")
 assert(misc.memprof.start("unused"))
-local ok, err = pcall(require, "luacheck.main")
+local ok, status = coroutine.resume(coroutine.create(assert(loadfile(path))))
 assert(misc.memprof.stop())
 os.exit = real_exit
-assert(ok or err == "exit", err)
+assert(ok and (status == 0 or status == 1), status)
