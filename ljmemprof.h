@@ -1374,9 +1374,13 @@ static void ljmi_file_forget_path(ljm_file *f)
 static int ljmi_file_begun(ljm_file *f, ptrdiff_t taken)
 {
   ljmi_stat st;
+  int err;
   ljmi_file_forget_path(f);
   if (ljmi_sys_stat(f->fd, &st) != 0 || !ljmi_sys_is_file(st.st_mode)) return 0;
-  return ljmi_sys_truncate(f->fd, taken) == 0 ? 0 : errno;
+  do /* Not the caller: it would write the same bytes again. */
+    err = ljmi_sys_truncate(f->fd, taken) == 0 ? 0 : errno;
+  while (err == EINTR);
+  return err;
 }
 
 /* Is the file still ours? A host that closes all files, as daemons do, may
@@ -1496,7 +1500,7 @@ static int ljmi_open_new_or_old(const char *path, int *created)
 {
   int tries, fd = -1;
   /* Twice: it may come or go between the calls. */
-  for (tries = 0; tries < 2 && fd < 0; tries++) {
+  for (tries = 0; tries < 2; tries++) {
     *created = 1;
     fd = ljmi_sys_open(path, LJMI_O_WRITE | O_CREAT | O_EXCL);
     if (fd >= 0 || errno != EEXIST) break;

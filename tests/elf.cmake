@@ -40,6 +40,14 @@ if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static")
   ljm_test(test_resolver_libs LIBS ${CMAKE_DL_LIBS} ARGS "--libs=${ljt_libs}")
   add_dependencies(test_resolver_libs ljt_alpha ljt_beta ljt_noid ljt_onid
                    ljt_odd ljt_sysv ljt_gnu ljt_both)
+  # The calls of the system that ljmemprof.h makes, each by way of the test.
+  ljm_test(test_syscalls LIBS ${CMAKE_DL_LIBS})
+  target_compile_options(test_syscalls PRIVATE -U_FORTIFY_SOURCE)
+  foreach(call open fstat read write lseek pipe2 syscall ftruncate close
+          sigpending sigprocmask sigtimedwait clock_gettime getpid readlink
+          getauxval dl_iterate_phdr)
+    target_link_libraries(test_syscalls PRIVATE -Wl,--wrap=${call})
+  endforeach()
   # Threads, also under the thread sanitizer if this build has no other one.
   find_package(Threads REQUIRED)
   ljm_test(test_resolver_threads LIBS Threads::Threads ${CMAKE_DL_LIBS}
