@@ -40,6 +40,25 @@ tree=${1:-debian-2022}
 
 die() { echo "build.sh: $*" >&2; exit 1; }
 
+# need MAKE-ARGUMENT...: tells of all that is missing before anything is done.
+need()
+{
+  local tools=(patch) missing=() tool
+  case $tree in
+    upstream) tools+=(git) ;;
+    debian-2022|openresty-*) tools+=(tar xz) ;;
+  esac
+  if [ -z "$only_source" ]; then
+    tools+=(make)
+    case " $*" in *" CC="*|*" CROSS="*) ;; *) tools+=(gcc) ;; esac
+  fi
+  for tool in "${tools[@]}"; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+  done
+  [ ${#missing[@]} = 0 ] ||
+    die "missing: ${missing[*]}; on Debian and Ubuntu tests/packages.sh luajit installs it"
+}
+
 # The first address among the machine's apt sources that ends in $1.
 apt_mirror()
 {
@@ -148,6 +167,7 @@ stamp_source()
 }
 stamp_build() { { stamp_source; cat "$top/ljmemprof.h"; printf '%s\n' "$@"; } | cksum; }
 
+need "$@"
 : "${name:=$(basename "$tree")}"
 out=$top/build/luajit/$name
 src=$out/source

@@ -2,8 +2,8 @@
 # fresh.sh [COMMAND...] - runs both commands of the README (or those given) on
 # a machine that has nothing: a minimal Debian made by debootstrap, with this
 # tree's last commit cloned into it. Proves that tests/packages.txt is complete.
-# As root, with network. Variables: FRESH_DIR (folder to work in, kept:
-# the second run starts from the cached base), FRESH_SUITE (bookworm),
+# As root, with network and debootstrap. Variables: FRESH_DIR (folder to work
+# in, kept: the second run starts from the cached base), FRESH_SUITE (bookworm),
 # FRESH_MIRROR (this machine's), LJM_STREAMS.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,6 +16,10 @@ root=$dir/root-$suite
 streams=${LJM_STREAMS:-$top/../shared/streams}
 [ $# -gt 0 ] || set -- examples/quickstart.sh tests/run.sh
 
+command -v debootstrap >/dev/null || {
+  echo "fresh.sh: install debootstrap first" >&2
+  exit 1
+}
 mkdir -p "$dir"
 if [ ! -e "$base.done" ]; then
   rm -rf "$base"
