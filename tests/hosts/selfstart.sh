@@ -169,20 +169,41 @@ else
   echo "NOT RUN: privileged: only root can make a setgid program of others"
 fi
 
-# Left out when the library is compiled: nothing starts, nothing is said.
-"$cc" -w -O1 -DLJM_NO_SELFSTART -I "$tree/source/src" \
-  -c "$tree/source/src/lj_memprof.c"
-cp "$tree/lib/libluajit-5.1.a" with.a
-cp with.a without.a
-ar r without.a lj_memprof.o
+# compiled NAME SOURCE [FLAG]: a program on the library as it is, or with the
+# recorder compiled with a flag.
+compiled()
+{
+  cp "$tree/lib/libluajit-5.1.a" "$1.a"
+  if [ $# = 3 ]; then
+    "$cc" -w -O1 "$3" -I "$tree/source/src" -c "$tree/source/src/lj_memprof.c"
+    ar r "$1.a" lj_memprof.o
+  fi
+  "$cc" -w -O1 "$2" -I "$tree/source/src" -o "$1" "$1.a" -Wl,-E -lm -ldl \
+    -lpthread
+}
+
+# Start by the environment left out: nothing starts, nothing is said.
+compiled with "$here/host.c"
+compiled without "$here/host.c" -DLJM_NO_SELFSTART
 for kind in with without; do
-  "$cc" -w -O1 "$here/host.c" -I "$tree/source/src" -o $kind $kind.a \
-    -Wl,-E -lm -ldl -lpthread
   LJMEMPROF="control,file=$kind.bin" ./$kind run 10
   LJMEMPROF="stack,file=x" ./$kind run 10 2>$kind.err
 done
 equal "compiled in" "$(ls with*.bin) $(wc -l <with.err)" "with.bin 1"
 equal "compiled out" "$(cat without.err; find . -name 'without*.bin')" ""
+
+# The resolver left out: C functions are addresses, in both formats.
+compiled nameless "$tree/source/src/luajit.c" -DLJM_NO_RESOLVER
+search="for i = 1, 100 do pcall(require, 'none' .. i) end"
+LJMEMPROF=file=nameless.4 ./nameless -e "$search"
+./nameless -e "assert(misc.memprof.start('nameless.3')) $search
+               assert(misc.memprof.stop())"
+for format in 3 4; do
+  "$parse" nameless.$format >report.txt
+  if grep -qE '^CFUNC 0x[0-9a-f]+: [1-9][0-9]{2,} events' report.txt &&
+     ! grep -qE '^[a-zA-Z_0-9]+:0x|\+0x' report.txt; then ok "nameless $format"
+  else fail "nameless $format: $(head -n 3 report.txt)"; fi
+done
 
 # Orders from outside, to a host under ljrecord.
 serve "--library=$tree" -o s.bin
