@@ -85,9 +85,21 @@ grep -q -- "-I$dir/prefix" <<<"$flags" || {
 }
 ran "pkg-config" "$dir/pc/host"
 
+# The programs with their pages and completion; the patched libraries that
+# were built here.
+there() { [ -e "$dir/prefix/$1" ] || { echo "FAIL no $1 installed"; exit 1; }; }
 for tool in ljparse ljelfsym ljrecord; do
-  [ ! -x "$build/$tool" ] || [ -x "$dir/prefix/bin/$tool" ] || {
-    echo "FAIL $tool is not installed"
+  [ -x "$build/$tool" ] || continue
+  there "bin/$tool"
+  there "share/man/man1/$tool.1"
+  there "share/bash-completion/completions/$tool"
+done
+for lib in "$top"/build/luajit/*/lib/libluajit-5.1.so.2; do
+  if [ ! -x "$build/ljrecord" ] || ! grep -qs ljmctl1 "$lib"; then continue; fi
+  tree=$(basename "$(dirname "$(dirname "$lib")")")
+  find "$dir/prefix" -path "*/ljmemprof/$tree/libluajit-5.1.so.2" | grep -q . || {
+    echo "FAIL the library of $tree is not installed"
     exit 1
   }
 done
+echo "ok   tools, pages, libraries"
