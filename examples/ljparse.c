@@ -521,6 +521,15 @@ static int ljc_write(void *user, const void *p, size_t n)
   return -1;
 }
 
+/* Says why a report failed; if it could not be written, ljc_out_close does. */
+static int ljc_no_report(const char *name, ljp_status st, const ljc_out *out)
+{
+  if (!out->failed)
+    ljc_complain("%s: report: %s%s%s", name, ljp_status_text(st),
+                 errno ? ": " : "", errno ? strerror(errno) : "");
+  return LJC_FAILED;
+}
+
 /* Whether the report would be written over what it is made from. */
 static int ljc_out_is(const ljc_out *o, FILE *f)
 {
@@ -685,9 +694,7 @@ static int ljc_tree(const ljc_args *a, const ljp_profile *prof,
     ljp_tree_free(t);
   }
   if (st == LJP_OK) return worst;
-  ljc_complain("%s: report: %s%s%s", name, ljp_status_text(st),
-               errno ? ": " : "", errno ? strerror(errno) : "");
-  return LJC_FAILED;
+  return ljc_no_report(name, st, out);
 }
 
 /* Whether there is something to report, with a word where not: nothing was
@@ -735,11 +742,7 @@ static int ljc_report(const ljc_args *a, FILE *f, const char *name,
   if (a->format < LJC_TREE && !a->old)
     status = ljp_profile_report(prof, (ljp_format)a->format, &a->report,
                                 ljc_write, out);
-  if (status != LJP_OK) {
-    ljc_complain("%s: report: %s%s%s", name, ljp_status_text(status),
-                 errno ? ": " : "", errno ? strerror(errno) : "");
-    worst = LJC_FAILED;
-  }
+  if (status != LJP_OK) worst = ljc_no_report(name, status, out);
   ljp_profile_free(prof);
   return worst;
 }

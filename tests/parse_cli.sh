@@ -141,8 +141,12 @@ has err "take one FILE"
 exits 1 --from=no-such-mark good.bin
 has err "no event lies between --from and --to"
 if [ -c /dev/full ]; then
-  exits 1 -o /dev/full good.bin
-  has err "cannot write"
+  for format in text html; do
+    exits 1 --format=$format -o /dev/full good.bin
+    has err "/dev/full: cannot write: No space left on device"
+    checks=$((checks + 1))
+    [ "$(wc -l <err)" = 1 ] || fail "a full disk is told twice"
+  done
 fi
 checks=$((checks + 1))
 "$ljparse" good.bin >&- 2>err && fail "a closed output is no failure"
