@@ -88,6 +88,7 @@ static void case_options(void)
     {"depth", 4, 5000, 0, 0},     {"depth in 3", 3, 2, 0, 0},
     {"sample in 3", 3, 0, 1, 0},  {"buffer", 4, 0, 0, 10},
     {"buffer in 3", 3, 0, 0, 10},
+    {"sample", 4, 0, (UINT64_C(1) << 48) + 1, 0},
   };
   lua_State *L = new_state();
   size_t i;
@@ -104,10 +105,66 @@ static void case_options(void)
     LJT_EQ(kept.calls + kept.closed, 0);
   }
   ljt.row = NULL;
+  {
+    ljm_options o = format(3);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    o.no_live = 1;
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_E_ARG);
+    o = format(4);
+    o.encoder.alloc.alloc = ljt_heap_alloc; /* Partly filled. */
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_E_ARG);
+    LJT_EQ(ljm_recorder_start(NULL, &a, NULL, NULL), LJM_E_ARG);
+    LJT_EQ(kept.calls + kept.closed, 0);
+    a.write = NULL;
+    LJT_EQ(ljm_recorder_start(L, &a, NULL, NULL), LJM_E_ARG);
+  }
   LJT_EQ(ljm_recorder_start(L, NULL, NULL, NULL), LJM_E_ARG);
   LJT_EQ(ljm_recorder_start_file(L, NULL, NULL, NULL), LJM_E_ARG);
   LJT_EQ(ljm_recorder_start_file(NULL, "x", NULL, NULL), LJM_E_ARG);
   run(L, WORK);
+  lua_close(L);
+}
+
+/* Flushes and marks at all times; a sink that nobody closes. */
+static void case_marks(void)
+{
+  lua_State *L = new_state();
+  uint32_t f;
+  LJT_EQ(ljm_recorder_stop(NULL, NULL), LJM_E_ARG);
+  LJT_EQ(ljm_recorder_flush(NULL), LJM_E_ARG);
+  LJT_EQ(ljm_recorder_mark(NULL, "x", 1), LJM_E_ARG);
+  LJT_EQ(ljm_recorder_running(NULL), 0);
+  LJT_EQ(ljm_recorder_mark(L, "x", 1), LJM_E_NOTRUNNING);
+  for (f = 3; f <= 4; f++) {
+    ljm_options o = format(f);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    ljm_result res;
+    uint64_t size;
+    int status;
+    a.close = NULL;
+    o.encoder.flush_ns = UINT64_MAX;
+    o.encoder.max_stacks = f == 4 ? UINT32_MAX : 0;
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    run(L, WORK);
+    size = kept.size;
+    LJT_EQ(ljm_recorder_flush(L), LJM_OK);
+    LJT_OK(kept.size > size);
+    size = kept.size;
+    LJT_EQ(ljm_recorder_mark(L, NULL, 1), LJM_E_ARG);
+    LJT_EQ(ljm_recorder_mark(L, "label of a mark", 15), LJM_OK);
+    LJT_EQ(ljm_recorder_mark(L, NULL, 0), LJM_OK);
+    LJT_EQ(ljm_recorder_mark(L, "", 0), LJM_OK);
+    LJT_EQ(ljm_recorder_flush(L), LJM_OK);
+    LJT_EQ(kept.size > size, f == 4);
+    LJT_EQ(ljm_recorder_stop(L, &res), LJM_OK);
+    LJT_EQ(res.written, kept.size);
+    LJT_EQ(kept.closed, 0);
+    LJT_OK(count_events(&kept, &status) > 300);
+    LJT_EQ(status, 0);
+    ljt_sink_free(&kept);
+  }
   lua_close(L);
 }
 
@@ -501,6 +558,70 @@ static void case_allocator(void)
   ljt_sink_free(&kept);
 }
 
+static void *other_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  return vm_alloc(ud, p, old_size, size);
+}
+
+/* What the host is given calls the allocator that it has set last. */
+static void case_other_allocator(void)
+{
+  vm_heap h;
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  lua_State *L = vm_state(&h);
+  lua_Alloc first, f;
+  void *ud;
+  LJT_EQ(ljm_recorder_start(L, &a, NULL, NULL), LJM_OK);
+  first = lua_getallocf(L, NULL);
+  LJT_OK(first != vm_alloc);
+  lua_setallocf(L, first, &h);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  ljt_sink_free(&kept);
+  lua_setallocf(L, other_alloc, &h);
+  a = ljt_sink_make(&kept);
+  LJT_EQ(ljm_recorder_start(L, &a, NULL, NULL), LJM_OK);
+  f = lua_getallocf(L, &ud);
+  LJT_OK(f != other_alloc && f != first && ud == &h);
+  lua_setallocf(L, f, ud);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_OK(lua_getallocf(L, NULL) == other_alloc);
+  lua_close(L);
+  LJT_EQ(h.live, 0);
+  ljt_sink_free(&kept);
+}
+
+/* More VMs at once than there are functions to give out: the others' hosts
+** get their own, whose calls are not seen. */
+static void case_many_allocators(void)
+{
+  enum { VMS = 80 };
+  static vm_heap h[VMS];
+  static ljt_sink kept[VMS];
+  lua_State *L[VMS];
+  int i, own = 0;
+  for (i = 0; i < VMS; i++) {
+    ljm_options o = format(3);
+    ljm_sink a = ljt_sink_make(&kept[i]);
+    void *ud;
+    lua_Alloc f;
+    o.encoder.buffer_size = 4096;
+    L[i] = vm_state(&h[i]);
+    LJT_EQ(ljm_recorder_start(L[i], &a, &o, NULL), LJM_OK);
+    f = lua_getallocf(L[i], &ud);
+    LJT_OK(ud == &h[i]);
+    if (f == vm_alloc) own++;
+    else LJT_OK(own == 0);
+  }
+  LJT_EQ(own, VMS - 64);
+  for (i = 0; i < VMS; i++) {
+    LJT_EQ(ljm_recorder_stop(L[i], NULL), LJM_OK);
+    lua_close(L[i]);
+    LJT_EQ(h[i].live, 0);
+    ljt_sink_free(&kept[i]);
+  }
+}
+
 /* -- Processes and threads ---------------------------------------------- */
 
 static void case_fork(void)
@@ -609,6 +730,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_twice);
   LJT_CASE(case_nothing);
   LJT_CASE(case_options);
+  LJT_CASE(case_marks);
   LJT_CASE(case_doors);
   LJT_CASE(case_anywhere);
   LJT_CASE(case_sink_fails);
@@ -617,6 +739,8 @@ int main(int argc, char **argv)
   LJT_CASE(case_vm_memory_fails);
   LJT_CASE(case_close);
   LJT_CASE(case_allocator);
+  LJT_CASE(case_other_allocator);
+  LJT_CASE(case_many_allocators);
   LJT_CASE(case_fork);
   LJT_CASE(case_threads);
   LJT_CASE(case_moves);
