@@ -879,8 +879,122 @@ static void limits(void)
   ljt.row = NULL;
 }
 
+/* A reader whose call `at` fails; past the data there are zeros. */
+typedef struct failing_reader {
+  const ljt_elf *b;
+  uint64_t calls, at;
+  ptrdiff_t answer;
+} failing_reader;
+
+static ptrdiff_t failing_read(void *user, uint64_t off, void *data,
+                              size_t size)
+{
+  failing_reader *f = (failing_reader *)user;
+  if (++f->calls == f->at) return f->answer;
+  memset(data, 0, size);
+  if (off < f->b->size)
+    memcpy(data, f->b->data + off,
+           size < f->b->size - off ? size : (size_t)(f->b->size - off));
+  return (ptrdiff_t)size;
+}
+
+/* Files that lead to every part: section numbers beside the table, counts in
+** section 0, symbols by way of the dynamic segment. */
+static void make_kind(ljt_elf *b, int variant, int kind)
+{
+  make(b, variant);
+  ljt_set(b, ljt_sym(b, LJT_S_SYMTAB, ASM_ONE), &ljt_sym_shndx, 0xffff);
+  ljt_store(b->data + b->off[LJT_S_SHNDX] + 4 * ASM_ONE, 4, b->big, T);
+  if (kind == 1) {
+    ljt_set(b, 0, &ljt_ehdr_shnum, 0);
+    ljt_set(b, ljt_shdr(b, 0), &ljt_shdr_size, LJT_S_COUNT);
+  }
+  if (kind < 2) return;
+  ljt_set(b, 0, &ljt_ehdr_shoff, 0);
+  ljt_set(b, ljt_dyn(b, kind == 2 ? LJT_D_HASH : LJT_D_GNU_HASH),
+          &ljt_dyn_tag, 0x6ffffabc);
+}
+
+/* Each read fails in turn, or finds the end: nothing is half read. */
+static void read_fails(void)
+{
+  static ljt_elf b;
+  int i;
+  for (i = 0; i < 4 * 4 * 2; i++) {
+    int kind = i / 4 % 4, ends = i / 16;
+    failing_reader f;
+    ljm_reader reader;
+    make_kind(&b, i % 4, kind);
+    f.b = &b;
+    f.answer = ends ? 0 : -EIO;
+    reader.read = failing_read;
+    reader.user = &f;
+    reader.size = b.size;
+    for (f.at = 1; ; f.at++) {
+      ljm_image img;
+      ljm_status status;
+      f.calls = 0;
+      status = ljm_image_open(&img, &reader, NULL, NULL);
+      if (f.calls < f.at) {
+        LJT_EQ(status, LJM_OK);
+        LJT_STR(ljt_image_names(&img), kind < 2 ? all : dynamic);
+        ljm_image_free(&img);
+        break;
+      }
+      LJT_EQ(status, ends ? LJM_E_TRUNCATED : LJM_E_IO);
+      LJT_EQ(img.error.sys_errno, ends ? 0 : EIO);
+      LJT_EQ(img.count, 0);
+      ljm_image_free(&img);
+    }
+    LJT_OK(f.at > 5);
+  }
+}
+
+/* With limits of the caller's that allow anything, what cannot be is told. */
+static void no_limits(void)
+{
+  static ljt_elf b;
+  failing_reader f;
+  ljm_reader reader;
+  ljm_elf_limits l;
+  ljm_image img;
+  memset(&l, 0xff, sizeof(l));
+  make(&b, 1);
+  f.b = &b;
+  f.at = f.calls = 0;
+  reader.read = failing_read;
+  reader.user = &f;
+  reader.size = UINT64_MAX;
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_size, 0x10000001);
+  LJT_EQ(ljm_image_open(&img, &reader, NULL, &l), LJM_E_LIMIT);
+  LJT_EQ(img.error.offset, b.off[LJT_S_STRTAB]);
+  ljm_image_free(&img);
+  make(&b, 1);
+  ljt_set(&b, 0, &ljt_ehdr_shnum, 0);
+  ljt_set(&b, ljt_shdr(&b, 0), &ljt_shdr_size, UINT64_MAX / 8);
+  LJT_EQ(ljm_image_open(&img, &reader, NULL, &l), LJM_E_MALFORMED);
+  ljm_image_free(&img);
+}
+
+/* An order of which each split by the median of three takes two: the work
+** passes its bound, and heapsort ends it. */
+static void bad_order(void)
+{
+  static ljmi_entry v[128];
+  size_t n = sizeof(v) / sizeof(v[0]), i;
+  memset(v, 0, sizeof(v));
+  for (i = 0; i < n; i++) v[i].vaddr = n;
+  for (i = 0; i < 18; i++) {
+    v[2 * i].vaddr = 2 * i;
+    v[n / 2 + i].vaddr = 2 * i + 1;
+  }
+  ljmi_entry_sort(NULL, v, n);
+  for (i = 0; i < n; i++) LJT_EQ(v[i].vaddr, i < 36 ? i : n);
+}
+
 /* Each budget below what is needed is a clean refusal; so is each failure of
-** the allocator. */
+** the allocator. One symbol is so large that its size stands elsewhere and
+** all others lie in it. */
 static void memory(void)
 {
   static ljt_elf b;
@@ -890,6 +1004,8 @@ static void memory(void)
   ljm_status status;
   uint64_t peak, n;
   make(&b, 1);
+  ljt_set(&b, ljt_sym(&b, LJT_S_SYMTAB, ALPHA), &ljt_sym_size,
+          UINT64_C(1) << 33);
   memset(&l, 0, sizeof(l));
   memset(&heap, 0, sizeof(heap));
   LJT_EQ(check_open(b.data, b.size, &l, &img, &heap), LJM_OK);
@@ -1102,6 +1218,9 @@ int main(int argc, char **argv)
   LJT_CASE(nested);
   LJT_CASE(unsized_ties);
   LJT_CASE(short_reads);
+  LJT_CASE(read_fails);
+  LJT_CASE(no_limits);
+  LJT_CASE(bad_order);
   LJT_CASE(limits);
   LJT_CASE(memory);
   LJT_CASE(shared_names);

@@ -126,6 +126,16 @@ static const row rows[] = {
   {"gnu: shorter than its header",
    {NO_HASH, {DYN, LJT_D_GNU_HASH, &ljt_dyn_val, 0x10000 + 0x800 - 15}},
    OK, NULL},
+  {"gnu: its first word only",
+   {NO_HASH, {DYN, LJT_D_GNU_HASH, &ljt_dyn_val, 0x10000 + 0x800 - 7}},
+   OK, NULL},
+  {"gnu: two words only",
+   {NO_HASH, {DYN, LJT_D_GNU_HASH, &ljt_dyn_val, 0x10000 + 0x800 - 11}},
+   OK, NULL},
+  {"fewer versions than symbols",
+   {NO_GNU, {DYN, LJT_D_HASH, &ljt_dyn_tag, 13},
+    {DYN, LJT_D_HASH, &ljt_dyn_val, 0x10000 + 0x7f0},
+    {DYN, LJT_D_VERSYM, &ljt_dyn_val, 0x10000 + 0x7ee}}, OK, ""},
   {"gnu: outside", {NO_HASH, {DYN, LJT_D_GNU_HASH, &ljt_dyn_val, 0x90000}},
    OK, NULL},
   {"gnu: first 2^32-1", {NO_HASH, {GNU, 1, NULL, 0xffffffff}}, OK, NULL},
@@ -291,6 +301,33 @@ static void wide_hash(void)
   }
 }
 
+/* A table of wide words that ends within its first two: bounds count. */
+static void wide_hash_short(void)
+{
+  static const struct { unsigned machine; int big; unsigned left; } m[] = {
+    {22, 1, 3}, {22, 1, 7}, {22, 1, 15}, {0x9026, 0, 3}, {0x9026, 0, 12},
+    {0x9026, 0, 15}
+  };
+  static ljt_elf b;
+  size_t i;
+  for (i = 0; i < sizeof(m) / sizeof(m[0]); i++) {
+    ljt_heap heap;
+    ljm_memory mem;
+    ljm_image img;
+    memset(&heap, 0, sizeof(heap));
+    make(&b, 1 | m[i].big << 1);
+    b.machine = m[i].machine;
+    ljt_elf_build(&b);
+    ljt_set(&b, ljt_dyn(&b, LJT_D_GNU_HASH), &ljt_dyn_tag, GONE);
+    ljt_set(&b, ljt_dyn(&b, LJT_D_HASH), &ljt_dyn_val,
+            b.base + 0x800 - m[i].left);
+    memset(b.data + 0x800 - m[i].left, 0, m[i].left);
+    LJT_EQ(open_at(&b, 0, &img, &heap, &mem), LJM_OK);
+    LJT_STR(ljt_image_names(&img), all);
+    close_at(&img, &heap);
+  }
+}
+
 /* A count that is too high does not take what stands behind the table for a
 ** symbol: the names here start like one. */
 static void too_many(void)
@@ -427,6 +464,7 @@ int main(int argc, char **argv)
   ljt_begin(argc, argv);
   LJT_CASE(one_field);
   LJT_CASE(wide_hash);
+  LJT_CASE(wide_hash_short);
   LJT_CASE(too_many);
   LJT_CASE(at_the_end);
   LJT_CASE(bucket_counts);

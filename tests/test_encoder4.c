@@ -419,6 +419,85 @@ static void failing_sink(void)
   }
 }
 
+/* Where 32 neighbours have the same place in a table of ids, the next ones
+** find none: they are defined at each use, under a new id, and the first ones
+** keep theirs. */
+static uint32_t crowd_string(ljm_encoder4 *e, uint32_t n)
+{
+  return ljm_encoder4_string(e, (const char *)&n, sizeof(n));
+}
+
+static uint32_t crowd_frame(ljm_encoder4 *e, uint32_t n)
+{
+  return ljm_encoder4_frame_lua(e, 1, n);
+}
+
+static uint32_t crowd_stack(ljm_encoder4 *e, uint32_t n)
+{
+  return ljm_encoder4_stack(e, 0, n);
+}
+
+static uint32_t place_string(uint32_t n)
+{
+  return (uint32_t)(ljmi_hash_bytes((const char *)&n, sizeof(n)) >> 32);
+}
+
+static uint32_t place_frame(uint32_t n)
+{
+  uint32_t key[6] = {0, 0, 0, 0, 0, 0};
+  ljm_encoder4 e;
+  ljt_sink s;
+  ljm_sink sink = ljt_sink_make(&s);
+  (void)ljm_encoder4_init(&e, &sink, NULL, NULL, 0);
+  (void)ljm_encoder4_frame_lua(&e, 1, n);
+  memcpy(key, e.frames.keys, e.frames.words * sizeof(*key));
+  n = ljmi_hash_words(key, e.frames.words);
+  ljm_encoder4_free(&e);
+  ljt_sink_free(&s);
+  return n;
+}
+
+static uint32_t place_stack(uint32_t n) { return ljmi_stack_hash(0, n); }
+
+static void crowds(void)
+{
+  static const struct {
+    const char *name;
+    uint32_t (*define)(ljm_encoder4 *e, uint32_t n);
+    uint32_t (*place)(uint32_t n);
+  } kinds[] = {
+    {"strings", crowd_string, place_string},
+    {"frames", crowd_frame, place_frame},
+    {"stacks", crowd_stack, place_stack}
+  };
+  size_t i;
+  for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    ljm_encoder_options o = fixed_options();
+    ljt_sink s;
+    ljm_sink sink = ljt_sink_make(&s);
+    ljm_encoder4 e;
+    uint32_t n, id[40], of[40], count = 0, k;
+    ljt.row = kinds[i].name;
+    LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
+    for (n = 1; count < 40; n++)
+      if (kinds[i].place(n) % 2048 == 7) of[count++] = n;
+    /* The table has grown before its crowd comes. */
+    for (n = 1; n < 700; n++)
+      if (kinds[i].place(n) % 2048 > 100)
+        LJT_OK(kinds[i].define(&e, n) != 0);
+    for (k = 0; k < 40; k++) {
+      id[k] = kinds[i].define(&e, of[k]);
+      if (k > 0) LJT_EQ(id[k], id[k - 1] + 1);
+    }
+    for (k = 0; k < 32; k++) LJT_EQ(kinds[i].define(&e, of[k]), id[k]);
+    for (k = 32; k < 40; k++) LJT_EQ(kinds[i].define(&e, of[k]), id[k] + 8);
+    LJT_EQ(ljm_encoder4_finish(&e, LJM_END_STOPPED, 0), LJM_OK);
+    ljm_encoder4_free(&e);
+    ljt_sink_free(&s);
+  }
+  ljt.row = NULL;
+}
+
 /* Names of any length, again and again; those too long are cut. */
 static void long_strings(void)
 {
@@ -460,6 +539,7 @@ int main(int argc, char **argv)
   LJT_CASE(totals);
   LJT_CASE(refusals);
   LJT_CASE(failing_sink);
+  LJT_CASE(crowds);
   LJT_CASE(long_strings);
   return ljt_end();
 }
