@@ -443,6 +443,58 @@ static void case_static(void)
   }
 }
 
+/* Addresses of the C symbols of a stream. */
+typedef struct csyms {
+  uint64_t at[1 << 16];
+  size_t count;
+} csyms;
+
+static ljp_status on_csym(void *user, const ljp_record *r)
+{
+  csyms *c = (csyms *)user;
+  if (r->kind != LJP_RECORD_CSYM) return LJP_OK;
+  if (c->count == sizeof(c->at) / sizeof(c->at[0])) abort();
+  c->at[c->count++] = r->id;
+  return LJP_OK;
+}
+
+static ljp_status on_events(void *user, const ljp_event *ev, size_t count,
+                            size_t *failed)
+{
+  (void)user;
+  (void)ev;
+  (void)count;
+  (void)failed;
+  return LJP_OK;
+}
+
+static int by_address(const void *a, const void *b)
+{
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* No address has two names, nor one name twice. */
+static void check_each_once(const unsigned char *data, size_t size)
+{
+  static csyms c;
+  ljp_handler h;
+  ljp_decoder *dec;
+  size_t i, twice = 0;
+  c.count = 0;
+  h.on_events = on_events;
+  h.on_record = on_csym;
+  h.user = &c;
+  if (ljp_decoder_new(&dec, &h, NULL) != LJP_OK) abort();
+  ljp_decoder_feed(dec, data, size);
+  LJT_EQ(ljp_decoder_finish(dec), LJP_END);
+  ljp_decoder_free(dec);
+  LJT_OK(c.count > 100);
+  qsort(c.at, c.count, sizeof(c.at[0]), by_address);
+  for (i = 1; i < c.count; i++) twice += c.at[i] == c.at[i - 1];
+  LJT_EQ(twice, 0);
+}
+
 /* misc.memprof writes all names ahead, each once, before the events. */
 static void case_misc(void)
 {
@@ -470,6 +522,7 @@ static void case_misc(void)
     LJT_EQ(count_names(events, size - ahead, "lj_cf_io_tmpfile"), 0);
     LJT_EQ(count_names(events, size - ahead, "lua_pushstring"), 0);
   }
+  check_each_once(data, size);
   free(data);
 }
 
