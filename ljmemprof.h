@@ -337,7 +337,7 @@ typedef struct ljm_encoder_options {
                       ** every 256 events at the latest. */
   uint64_t max_memory; /* Bytes of memory; 0: 268435456. */
   uint32_t stream_id; /* Format 4; 0: made from time and process. */
-  uint32_t max_stacks; /* Format 4: stack nodes; 0: 1048576. */
+  uint32_t max_stacks; /* Format 4: nodes, 29-57 bytes each; 0: 1048576. */
   uint64_t (*clock)(void *user); /* Nanoseconds; NULL: the system's. */
   void *clock_user;
   ljm_allocator alloc; /* All NULL: malloc family. */
@@ -514,10 +514,12 @@ typedef struct ljm_interned {
   size_t count, key_cap, words, max_count;
 } ljm_interned;
 
-/* A stack is its parent's id and a frame; the newest child is at hand. */
+/* A stack is its parent's id and a frame; the newest child and the first site
+** of no known kind of object are at hand. */
 typedef struct ljm_node {
   uint32_t parent, frame;
   uint32_t child_frame, child;
+  uint32_t site; /* And its state in the highest byte. */
 } ljm_node;
 
 typedef struct ljm_stacks {
@@ -568,9 +570,13 @@ typedef struct ljm_encoder4 {
   uint32_t sequence, stream_id;
   int begun, ended;
   unsigned kind; /* Of the block in `b`. */
-  ljm_interned csyms, functions, frames, sites;
+  ljm_interned csyms, functions, frames;
+  ljm_interned sites;   /* That are not with their stacks. */
+  uint32_t *site_ids;   /* Of these; as many as site_cap. */
+  size_t site_cap;
+  int sites_ahead;      /* Some are of stacks not defined by then. */
   ljm_texts strings;
-  uint32_t module_count, trace_count;
+  uint32_t module_count, trace_count, site_count;
   uint32_t (*crc)(const uint32_t *table, uint32_t crc,
                   const unsigned char *p, size_t n);
   uint32_t *crc_table; /* NULL where the machine has an instruction. */
@@ -2676,6 +2682,15 @@ static ljm_status ljmi_interned_room(ljm_memory *m, ljm_interned *t)
   return LJM_OK;
 }
 
+/* A new key into the room made for it. */
+static uint32_t ljmi_interned_add(ljm_interned *t, const uint32_t *key,
+                                  uint32_t hash)
+{
+  memcpy(t->keys + t->count * t->words, key, t->words * sizeof(*key));
+  ljmi_slot_put(&t->slots, hash, (uint32_t)++t->count);
+  return (uint32_t)t->count;
+}
+
 static uint32_t ljmi_undefined(ljm_encoder4 *e)
 {
   e->undefined++;
@@ -2716,13 +2731,8 @@ static uint32_t ljmi_intern(ljm_encoder4 *e, ljm_interned *t, unsigned kind,
   *p = NULL;
   if (id) return id;
   if (ljmi_interned_room(&e->mem, t) != LJM_OK) return ljmi_undefined(e);
-  id = (uint32_t)(t->count + 1);
-  *p = ljmi_def_begin(e, kind, id, LJMI_DEF_MAX);
-  if (!*p) return ljmi_undefined(e);
-  memcpy(t->keys + t->count * t->words, key, t->words * sizeof(*key));
-  t->count++;
-  ljmi_slot_put(&t->slots, hash, id);
-  return id;
+  *p = ljmi_def_begin(e, kind, t->count + 1, LJMI_DEF_MAX);
+  return *p ? ljmi_interned_add(t, key, hash) : ljmi_undefined(e);
 }
 
 /* -- strings */
@@ -2997,30 +3007,14 @@ LJM_API uint32_t ljm_encoder4_trace(ljm_encoder4 *e, uint64_t number,
   return ++e->trace_count;
 }
 
-LJM_API uint32_t ljm_encoder4_site(ljm_encoder4 *e, uint32_t stack,
-                                   ljm_state state, ljm_object object)
-{
-  uint32_t key[2], id;
-  unsigned char *p;
-  if (!e || !e->base) return 0;
-  key[0] = stack;
-  key[1] = (uint32_t)state << 8 | (uint32_t)object;
-  id = ljmi_intern(e, &e->sites, LJM_FMT_DEF_SITE, key, &p);
-  if (!p) return id;
-  p = ljmi_put_uleb(p, stack);
-  *p++ = (unsigned char)state;
-  *p++ = (unsigned char)object;
-  ljmi_def_end(e, p);
-  return id;
-}
-
 /* -- stacks */
 
+/* Frames that came into being together lie together. */
 static uint32_t ljmi_stack_hash(uint32_t parent, uint32_t frame)
 {
-  uint64_t h = ((uint64_t)parent << 32 | frame) *
+  uint64_t h = ((uint64_t)parent << 32 | frame >> 3) *
                UINT64_C(0x9e3779b97f4a7c15);
-  return (uint32_t)(h >> 32);
+  return ((uint32_t)(h >> 32) & ~7u) | (frame & 7);
 }
 
 static ljm_status ljmi_stacks_room(ljm_memory *m, ljm_stacks *t)
@@ -3068,7 +3062,7 @@ static uint32_t ljmi_stack_new(ljm_encoder4 *e, uint32_t parent,
   n = &t->nodes[t->count++];
   n->parent = parent;
   n->frame = frame;
-  n->child_frame = n->child = 0;
+  n->child_frame = n->child = n->site = 0;
   ljmi_slot_put(&t->slots, hash, id);
   return id;
 }
@@ -3108,6 +3102,77 @@ LJM_API uint32_t ljm_encoder4_stack(ljm_encoder4 *e, uint32_t parent,
 {
   if (!e || !e->base || frame == 0 || parent >= e->stacks.count) return 0;
   return ljmi_encoder4_stack(e, parent, frame);
+}
+
+/* -- sites */
+
+static uint32_t ljmi_site_new(ljm_encoder4 *e, uint32_t stack,
+                              ljm_state state, ljm_object object)
+{
+  unsigned char *p = NULL;
+  if (e->site_count < LJM_FMT_SITE_MAX)
+    p = ljmi_def_begin(e, LJM_FMT_DEF_SITE, e->site_count + 1, LJMI_DEF_MAX);
+  if (!p) return ljmi_undefined(e);
+  p = ljmi_put_uleb(p, stack);
+  *p++ = (unsigned char)state;
+  *p++ = (unsigned char)object;
+  ljmi_def_end(e, p);
+  return ++e->site_count;
+}
+
+static ljm_status ljmi_sites_room(ljm_encoder4 *e)
+{
+  uint32_t *ids;
+  if (ljmi_interned_room(&e->mem, &e->sites) != LJM_OK) return e->mem.status;
+  if (e->sites.count < e->site_cap) return LJM_OK;
+  ids = (uint32_t *)ljmi_grow_double(&e->mem, e->site_ids, &e->site_cap,
+                                     sizeof(*ids));
+  if (!ids) return e->mem.status;
+  e->site_ids = ids;
+  return LJM_OK;
+}
+
+/* One that is not with its stack. */
+static uint32_t ljmi_site_other(ljm_encoder4 *e, uint32_t stack,
+                                ljm_state state, ljm_object object)
+{
+  ljm_interned *t = &e->sites;
+  uint32_t key[2], hash, id;
+  key[0] = stack;
+  key[1] = (uint32_t)state << 8 | (uint32_t)object;
+  hash = ljmi_hash_words(key, 2);
+  id = ljmi_interned_find(t, key, hash);
+  if (id) return e->site_ids[id - 1];
+  if (ljmi_sites_room(e) != LJM_OK) return ljmi_undefined(e);
+  id = ljmi_site_new(e, stack, state, object);
+  if (!id) return 0;
+  if (stack >= e->stacks.count) e->sites_ahead = 1;
+  e->site_ids[ljmi_interned_add(t, key, hash) - 1] = id;
+  return id;
+}
+
+/* Site of no known kind of object of a stack given before. */
+static uint32_t ljmi_site_plain(ljm_encoder4 *e, uint32_t stack,
+                                ljm_state state)
+{
+  ljm_node *n = &e->stacks.nodes[stack];
+  uint32_t id;
+  if (n->site >> 24 == (uint32_t)state && n->site) return n->site & 0xffffff;
+  if (n->site || e->sites_ahead)
+    return ljmi_site_other(e, stack, state, LJM_OBJECT_UNKNOWN);
+  id = ljmi_site_new(e, stack, state, LJM_OBJECT_UNKNOWN);
+  if (id) n->site = id | (uint32_t)state << 24;
+  return id;
+}
+
+LJM_API uint32_t ljm_encoder4_site(ljm_encoder4 *e, uint32_t stack,
+                                   ljm_state state, ljm_object object)
+{
+  if (!e || !e->base) return 0;
+  if (object == LJM_OBJECT_UNKNOWN && stack < e->stacks.count &&
+      (unsigned)state <= 0xff)
+    return ljmi_site_plain(e, stack, state);
+  return ljmi_site_other(e, stack, state, object);
 }
 
 /* -- start, events, end */
@@ -3454,6 +3519,7 @@ LJM_API void ljm_encoder4_free(ljm_encoder4 *e)
   ljmi_interned_free(&e->mem, &e->functions);
   ljmi_interned_free(&e->mem, &e->frames);
   ljmi_interned_free(&e->mem, &e->sites);
+  ljmi_free_array(&e->mem, e->site_ids, e->site_cap, sizeof(uint32_t));
   ljmi_free_array(&e->mem, e->stacks.nodes, e->stacks.node_cap,
                   sizeof(*e->stacks.nodes));
   ljmi_free_array(&e->mem, e->stacks.slots.ids, e->stacks.slots.count,
@@ -6091,6 +6157,8 @@ static int ljmi_set_add(ljmi_set *s, ljm_memory *m, uint64_t key)
 /* Recorder of a VM. */
 
 #define LJMI_CACHE 512 /* Entries of each cache, a power of two. */
+/* Frames are dearer to look up, and a program has more of them. */
+#define LJMI_FRAMES (LJMI_CACHE * 4)
 
 /* Format 3: a bytecode's place. */
 typedef struct ljmi_pcslot {
@@ -6128,11 +6196,15 @@ typedef struct ljmi_level {
   uintptr_t key;    /* PC, or the address of a C function, or one of
                     ** LJMI_KEY_*, or 0: nothing to tell. */
   GCfunc *fn;       /* Only while the walk goes on. */
-  ptrdiff_t link;   /* Of the frame above to this one. */
-  ptrdiff_t link2;  /* Of that one's second frame (vararg functions), or 0. */
+  cTValue *from;    /* The frame above. */
+  cTValue *from2;   /* Its second one (vararg functions), or else itself. */
   uint32_t kind;    /* How to tell that it is the same: LJMI_LEVEL_*. */
-  uint32_t stack;   /* From the bottom up to here. */
-  uint32_t depth;   /* Frames with a key from the bottom up to here. */
+  /* From the bottom up to here: */
+  uint32_t stack;
+  uint32_t depth;   /* Frames with a key. */
+  uint32_t links;   /* Links of the frames. */
+  uint32_t others;  /* Levels of that kind. */
+  uint32_t look;    /* Highest level, from 1 on, not of Lua's kind, or 0. */
 } ljmi_level;
 
 enum {
@@ -6148,11 +6220,15 @@ enum {
   LJMI_KEY_FAST          /* Fast function 0, and so on. */
 };
 
-/* What is compared first. */
+/* A frame and its link to the one below. As long as all are as they were, the
+** one below each is where it was. */
 typedef struct ljmi_link {
   cTValue *f;
   ptrdiff_t link;
 } ljmi_link;
+
+/* For so many levels: up to two each, and the lowest frame's. */
+#define LJMI_LINKS(levels) ((size_t)(levels) * 2 + 1)
 
 #define LJMI_DEPTH 64
 #define LJMI_DEPTH_MAX 4096
@@ -6209,18 +6285,16 @@ typedef struct ljm_vm {
   size_t max_stacks;
   uint32_t vm_site[16];    /* Of the VM itself, by state. */
   uint32_t cut, limited;   /* Stacks of one frame: what is missing. */
-  ljmi_frameslot frames[LJMI_CACHE];
+  ljmi_frameslot frames[LJMI_FRAMES];
   ljmi_siteslot sites[LJMI_CACHE * 2];
   ljmi_level *levels;      /* Bottom first. */
   ljmi_level *fresh;       /* Top first, of the walk underway. */
-  ljmi_link *links;        /* Of the levels. */
+  ljmi_link *links;        /* Of the levels, bottom first. */
   uint32_t level_count, level_cap;
-  uint32_t level_others;   /* Levels of that kind. */
   uint32_t level_root;     /* Stack that the lowest level stands on. */
-  ptrdiff_t level_end;     /* Link of the lowest level's frame. */
+  const TValue *level_base;  /* Where the main thread's stack was then. */
   lua_State *leaf_L;       /* What the highest level is below; leaf_f NULL: */
   cTValue *leaf_f;         /* not known. */
-  const TValue *leaf_stack;
   int leaf_linked;         /* All can be told from the frames' links. */
   int no_live;
   /* Samples. */
@@ -6659,7 +6733,7 @@ static void *ljmi_vm3_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
 
 static ljmi_frameslot *ljmi_vm4_slot(ljm_vm *vm, uintptr_t key)
 {
-  return &vm->frames[(key >> 2 ^ key >> 11) % LJMI_CACHE];
+  return &vm->frames[(key >> 2 ^ key >> 13) % LJMI_FRAMES];
 }
 
 static uint32_t ljmi_vm4_function(ljm_vm *vm, GCproto *pt)
@@ -6846,12 +6920,9 @@ static inline int ljmi_vm4_down(ljmi_frames *it, ljmi_level *v)
 {
   cTValue *from = it->f;
   if (LJMI_UNLIKELY(from <= it->bot)) return 0;
-  v->link = frame_ftsz(from);
-  v->link2 = 0;
-  if (frame_isvarg(from)) {
-    from = frame_prevd(from);
-    v->link2 = frame_ftsz(from);
-  }
+  v->from = from;
+  if (frame_isvarg(from)) from = frame_prevd(from);
+  v->from2 = from;
   ljmi_frames_next(it);
   v->kind = LJMI_LEVEL_OTHER;
   if (it->f > it->bot) {
@@ -6869,36 +6940,50 @@ static inline int ljmi_vm4_down(ljmi_frames *it, ljmi_level *v)
   return ljmi_vm4_leave(it, v);
 }
 
-/* The frame at `f`, which has the link it had: does it lead to level v? The
-** links below are compared by themselves. */
-static int ljmi_vm4_leads(cTValue *f, const ljmi_level *v)
+/* The links to level v are as they were: do they lead to it? Where they are
+** PCs, they do. */
+static int ljmi_vm4_leads(const ljmi_level *v)
 {
   GCfunc *fn;
-  if (v->link2) {
-    f = frame_prevd(f);
-    if (frame_ftsz(f) != v->link2) return 0;
-  }
-  if (v->kind == LJMI_LEVEL_LUA) return 1;
-  if (v->kind == LJMI_LEVEL_CONT) return (uintptr_t)frame_contpc(f) == v->key;
+  if (v->kind == LJMI_LEVEL_CONT)
+    return (uintptr_t)frame_contpc(v->from2) == v->key;
   fn = frame_func(v->f);
   return fn->c.gct == ~LJ_TFUNC && !isluafunc(fn) &&
          ljmi_vm4_ckey(fn) == v->key;
 }
 
-/* Are all frames below the one at `f`, of the main thread, as in the last
-** walk? Link by link, the most of which are PCs. */
-static int ljmi_vm4_linked(const ljm_vm *vm, cTValue *f)
+static inline ptrdiff_t ljmi_link_differs(const ljmi_link *l)
 {
-  uint32_t i = vm->level_count;
-  while (i-- > 0) {
-    const ljmi_link *l = &vm->links[i];
-    if (frame_ftsz(f) != l->link) return 0;
-    if (LJMI_UNLIKELY(!frame_islua(f)) &&
-        !ljmi_vm4_leads(f, &vm->levels[i]))
+  return frame_ftsz(l->f) ^ l->link;
+}
+
+/* Are the frames below that of level `n` (the one that allocated if there are
+** just as many), of the main thread, as in the last walk? The highest ones
+** change most. All addresses lie between the stack's base, which has not moved,
+** and that frame. */
+static int ljmi_vm4_linked(const ljm_vm *vm, uint32_t n)
+{
+  uint32_t i = n ? vm->levels[n - 1].links : vm->level_root == 0;
+  const ljmi_link *l = vm->links + i;
+  for (; i >= 4; i -= 4) {
+    l -= 4;
+    if (ljmi_link_differs(l + 3) | ljmi_link_differs(l + 2) |
+        ljmi_link_differs(l + 1) | ljmi_link_differs(l))
       return 0;
-    f = l->f;
   }
-  return vm->level_root != 0 || frame_ftsz(f) == vm->level_end;
+  while (i-- > 0)
+    if (ljmi_link_differs(--l)) return 0;
+  while (n > 0 && (n = vm->levels[n - 1].look) > 0)
+    if (!ljmi_vm4_leads(&vm->levels[--n])) return 0;
+  return 1;
+}
+
+/* Can all frames below that of level `n`, of this thread, be told so? */
+static inline int ljmi_vm4_linkable(const ljm_vm *vm, const lua_State *L,
+                                    uint32_t n)
+{
+  return L == mainthread(vm->g) && tvref(L->stack) == vm->level_base &&
+         (n == 0 || vm->levels[n - 1].others == 0);
 }
 
 static inline int ljmi_vm4_samelevel(const ljmi_level *a, const ljmi_level *b)
@@ -6910,7 +6995,7 @@ static inline int ljmi_vm4_samelevel(const ljmi_level *a, const ljmi_level *b)
 static int ljmi_vm4_verifyc(ljmi_frames *it, const ljmi_level *v)
 {
   ljmi_level now;
-  if (frame_isc(it->f) && frame_ftsz(it->f) == v->link && v->fn) {
+  if (frame_isc(it->f) && v->fn && frame_prevd(it->f) == v->f) {
     it->left = it->cf;
     it->cf = it->cf ? cframe_raw(cframe_prev(it->cf)) : NULL;
     it->f = v->f;
@@ -6921,13 +7006,14 @@ static int ljmi_vm4_verifyc(ljmi_frames *it, const ljmi_level *v)
   return ljmi_vm4_down(it, &now) && ljmi_vm4_samelevel(v, &now);
 }
 
-/* `it` is at level i-1. Are all frames below as in the last walk, too? Where
+/* `it` is at level n. Are all frames below as in the last walk, too? Where
 ** Lua code called Lua code, the frame's link is the caller's PC. */
-static inline int ljmi_vm4_verify(ljm_vm *vm, ljmi_frames *it, uint32_t i)
+static LJMI_NOINLINE int ljmi_vm4_follow(ljm_vm *vm, ljmi_frames *it,
+                                         uint32_t n)
 {
   ljmi_level now;
-  while (--i > 0) {
-    const ljmi_level *v = &vm->levels[i - 1];
+  while (n-- > 0) {
+    const ljmi_level *v = &vm->levels[n];
     if (LJMI_LIKELY(frame_islua(it->f))) {
       if (v->key != (uintptr_t)frame_pc(it->f)) return 0;
       it->f = v->f;
@@ -6935,9 +7021,17 @@ static inline int ljmi_vm4_verify(ljm_vm *vm, ljmi_frames *it, uint32_t i)
       return 0;
     }
   }
-  if (vm->level_root != 0) return 1;
-  if (it->L == mainthread(vm->g)) return frame_ftsz(it->f) == vm->level_end;
-  return !ljmi_vm4_down(it, &now);
+  return vm->level_root != 0 || !ljmi_vm4_down(it, &now);
+}
+
+static inline int ljmi_vm4_verify(ljm_vm *vm, const ljmi_frames *it,
+                                  uint32_t n)
+{
+  ljmi_frames at;
+  if (LJMI_LIKELY(ljmi_vm4_linkable(vm, it->L, n)))
+    return ljmi_vm4_linked(vm, n);
+  at = *it;
+  return ljmi_vm4_follow(vm, &at, n);
 }
 
 /* The stack that ends with a level, on top of `stack`. */
@@ -6971,15 +7065,41 @@ static int ljmi_vm4_joins(const ljm_vm *vm, uint32_t depth, uint32_t i)
   return vm->level_root ? depth == vm->depth : depth <= vm->depth;
 }
 
-/* Level i is reached by another link from now on. */
+static void ljmi_vm4_addlink(ljm_vm *vm, uint32_t i, cTValue *f)
+{
+  vm->links[i].f = f;
+  vm->links[i].link = frame_ftsz(f);
+}
+
+/* Level i has been set: sums up what is known from the bottom up to it. */
+static void ljmi_vm4_sum(ljm_vm *vm, uint32_t i)
+{
+  ljmi_level *v = &vm->levels[i];
+  uint32_t n;
+  if (i == 0) {
+    n = vm->level_root == 0;
+    if (n) ljmi_vm4_addlink(vm, 0, v->f);
+    v->others = v->look = 0;
+  } else {
+    n = v[-1].links;
+    v->others = v[-1].others;
+    v->look = v[-1].look;
+  }
+  if (v->from2 != v->from) ljmi_vm4_addlink(vm, n++, v->from2);
+  ljmi_vm4_addlink(vm, n++, v->from);
+  v->links = n;
+  v->others += v->kind == LJMI_LEVEL_OTHER;
+  if (v->kind != LJMI_LEVEL_LUA) v->look = i + 1;
+}
+
+/* Level i is reached from another frame from now on. */
 static void ljmi_vm4_relink(ljm_vm *vm, uint32_t i, const ljmi_level *now)
 {
   ljmi_level *v = &vm->levels[i];
-  vm->level_others += now->kind == LJMI_LEVEL_OTHER;
-  vm->level_others -= v->kind == LJMI_LEVEL_OTHER;
   v->kind = now->kind;
-  vm->links[i].link = v->link = now->link;
-  v->link2 = now->link2;
+  v->from = now->from;
+  v->from2 = now->from2;
+  ljmi_vm4_sum(vm, i);
 }
 
 /* Collects the frames below `it` into vm->fresh, down to one that is as in the
@@ -6992,21 +7112,16 @@ static uint32_t ljmi_vm4_collect(ljm_vm *vm, ljmi_frames *it, uint32_t *same,
   *root = *same = 0;
   while (n < vm->level_cap && depth < vm->depth) {
     ljmi_level *v = &vm->fresh[n];
-    if (!ljmi_vm4_down(it, v)) {
-      vm->level_end = v->link;
-      return n;
-    }
+    if (!ljmi_vm4_down(it, v)) return n;
     while (i > 0 && vm->levels[i - 1].f > v->f &&
            vm->levels[i - 1].L == v->L) i--;
     if (i > 0 && ljmi_vm4_samelevel(&vm->levels[i - 1], v) &&
-        ljmi_vm4_joins(vm, depth, i)) {
-      ljmi_frames at = *it;
-      if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, i))) {
-        ljmi_vm4_relink(vm, i - 1, v);
-        *same = i;
-        *root = vm->level_root;
-        return n;
-      }
+        ljmi_vm4_joins(vm, depth, i) &&
+        LJMI_LIKELY(ljmi_vm4_verify(vm, it, i - 1))) {
+      ljmi_vm4_relink(vm, i - 1, v);
+      *same = i;
+      *root = vm->level_root;
+      return n;
     }
     depth += v->key != 0;
     n++;
@@ -7022,33 +7137,24 @@ static uint32_t ljmi_vm4_collect(ljm_vm *vm, ljmi_frames *it, uint32_t *same,
 static LJMI_NOINLINE uint32_t ljmi_vm4_newbelow(ljm_vm *vm, ljmi_frames *it)
 {
   uint32_t same, root, stack, depth, i, n;
-  if (vm->level_count == 0) vm->level_others = 0;
   n = ljmi_vm4_collect(vm, it, &same, &root);
+  vm->level_base = tvref(mainthread(vm->g)->stack);
   stack = same ? vm->levels[same - 1].stack : root;
-  if (n == 0) {
-    for (i = same; i < vm->level_count; i++)
-      vm->level_others -= vm->levels[i].kind == LJMI_LEVEL_OTHER;
-    vm->level_count = same;
-    vm->level_root = root;
-    return stack;
-  }
-  if (vm->enc4.stacks.count >= vm->max_stacks) return vm->limited;
   depth = same ? vm->levels[same - 1].depth : 0;
-  for (i = same; i < vm->level_count; i++)
-    vm->level_others -= vm->levels[i].kind == LJMI_LEVEL_OTHER;
-  vm->level_count = same + n <= vm->level_cap ? same + n : 0;
+  /* Links of levels that stay, as do the levels without the new ones, hold. */
+  vm->level_count = same;
   vm->level_root = root;
+  if (n == 0) return stack;
+  if (vm->enc4.stacks.count >= vm->max_stacks) return vm->limited;
   for (i = same; n-- > 0; i++) {
     ljmi_level *v = &vm->fresh[n];
     v->stack = stack = ljmi_vm4_raise(vm, v, stack);
     v->depth = depth += v->key != 0;
     if (i >= vm->level_cap) continue;
     vm->levels[i] = *v;
-    vm->links[i].f = v->f;
-    vm->links[i].link = v->link;
-    vm->level_others += v->kind == LJMI_LEVEL_OTHER;
+    ljmi_vm4_sum(vm, i);
   }
-  if (vm->level_count == 0) vm->level_others = 0;
+  if (i <= vm->level_cap) vm->level_count = i;
   return stack;
 }
 
@@ -7057,17 +7163,13 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_walkbelow(ljm_vm *vm, ljmi_frames *it)
   lua_State *L = it->L;
   cTValue *f = it->f;
   uint32_t stack;
-  if (f == vm->leaf_f && L == vm->leaf_L &&
-      tvref(L->stack) == vm->leaf_stack && !vm->leaf_linked) {
-    ljmi_frames at = *it;
-    if (LJMI_LIKELY(ljmi_vm4_verify(vm, &at, vm->level_count + 1)))
-      return vm->levels[vm->level_count - 1].stack;
-  }
+  if (f == vm->leaf_f && L == vm->leaf_L && !vm->leaf_linked &&
+      LJMI_LIKELY(ljmi_vm4_verify(vm, it, vm->level_count)))
+    return vm->levels[vm->level_count - 1].stack;
   stack = ljmi_vm4_newbelow(vm, it);
   vm->leaf_L = L;
   vm->leaf_f = vm->level_count > 0 && stack != vm->limited ? f : NULL;
-  vm->leaf_stack = tvref(L->stack);
-  vm->leaf_linked = vm->level_others == 0 && L == mainthread(vm->g);
+  vm->leaf_linked = ljmi_vm4_linkable(vm, L, vm->level_count);
   return stack;
 }
 
@@ -7075,10 +7177,11 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_walkbelow(ljm_vm *vm, ljmi_frames *it)
 static inline int ljmi_vm4_same(const ljm_vm *vm, lua_State *L, cTValue *f)
 {
   return f == vm->leaf_f && L == vm->leaf_L && vm->leaf_linked &&
-         tvref(L->stack) == vm->leaf_stack && ljmi_vm4_linked(vm, f);
+         tvref(L->stack) == vm->level_base &&
+         ljmi_vm4_linked(vm, vm->level_count);
 }
 
-/* The stack of the frames below `it`. */
+/* The stack of the frames below `it`, which may move. */
 static inline uint32_t ljmi_vm4_below(ljm_vm *vm, ljmi_frames *it)
 {
   if (LJMI_LIKELY(ljmi_vm4_same(vm, it->L, it->f)))
@@ -7327,16 +7430,7 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_anysite(ljm_vm *vm, lua_State *L)
   return ljmi_vm4_walk(vm, L);
 }
 
-/* Sites that are known already, quickly: 0 is another case. */
-
-/* Of the program. */
-static inline uint32_t ljmi_vm4_knownpc(ljm_vm *vm, const ljmi_frames *it,
-                                        GCproto *pt, uint32_t below)
-{
-  uintptr_t key = (uintptr_t)it->pc;
-  const ljmi_siteslot *c = ljmi_vm4_siteslot(vm, key, below);
-  return ljmi_vm4_known(c, key, pt, below, LJM_STATE_INTERP) ? c->site : 0;
-}
+/* Sites of JIT code that are known already, quickly: 0 is another case. */
 
 #if LJ_HASJIT && LJ_TARGET_X86ORX64
 
@@ -7372,6 +7466,16 @@ static inline uint32_t ljmi_vm4_knowntrace1(ljm_vm *vm, lua_State *L)
 #define ljmi_vm4_knowntrace1(vm, L) 0
 #endif
 
+/* Of the program, by the PC. */
+static inline uint32_t ljmi_vm4_pcsite(ljm_vm *vm, lua_State *L, uintptr_t key,
+                                       GCproto *pt, uint32_t below)
+{
+  ljmi_siteslot *c = ljmi_vm4_siteslot(vm, key, below);
+  if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, LJM_STATE_INTERP)))
+    return c->site;
+  return ljmi_vm4_newsite(vm, c, key, pt, below, LJM_STATE_INTERP, L);
+}
+
 /* The site of an event, defined in the stream if it is new. */
 static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
 {
@@ -7379,11 +7483,11 @@ static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
   GCproto *pt;
   uint32_t site;
   if (ljmi_vm_quick(vm, L, &it, &pt)) {
+    uintptr_t key = (uintptr_t)it.pc;
     it.bot = tvref(L->stack) + LJ_FR2;
-    site = ljmi_vm4_knownpc(vm, &it, pt, ljmi_vm4_below(vm, &it));
-  } else {
-    site = ljmi_vm4_knowntrace(vm, L);
+    return ljmi_vm4_pcsite(vm, L, key, pt, ljmi_vm4_below(vm, &it));
   }
+  site = ljmi_vm4_knowntrace(vm, L);
   return LJMI_LIKELY(site) ? site : ljmi_vm4_anysite(vm, L);
 }
 
@@ -7394,9 +7498,8 @@ static inline uint32_t ljmi_vm4_site1(ljm_vm *vm, lua_State *L)
   GCproto *pt;
   uint32_t site;
   if (ljmi_vm_quick(vm, L, &it, &pt))
-    site = ljmi_vm4_knownpc(vm, &it, pt, 0);
-  else
-    site = ljmi_vm4_knowntrace1(vm, L);
+    return ljmi_vm4_pcsite(vm, L, (uintptr_t)it.pc, pt, 0);
+  site = ljmi_vm4_knowntrace1(vm, L);
   return LJMI_LIKELY(site) ? site : ljmi_vm4_anysite(vm, L);
 }
 
@@ -7536,13 +7639,24 @@ static LJMI_NOINLINE void *ljmi_vm4_alloc1(ljm_vm *vm, lua_State *L,
   return ljmi_vm4_allocat(vm, ljmi_vm4_site1(vm, L), size);
 }
 
-static LJMI_NOINLINE void *ljmi_vm4_call(ljm_vm *vm, lua_State *L, void *p,
-                                         size_t osz, size_t nsz)
+static inline void *ljmi_vm4_callat(ljm_vm *vm, uint32_t site, void *p,
+                                    size_t osz, size_t nsz)
 {
-  uint32_t site = ljmi_vm4_anysite(vm, L);
   void *q = vm->allocf(vm->allocd, p, osz, nsz);
   ljmi_vm4_event(vm, site, p, osz, q, nsz);
   return q;
+}
+
+static LJMI_NOINLINE void *ljmi_vm4_call(ljm_vm *vm, lua_State *L, void *p,
+                                         size_t osz, size_t nsz)
+{
+  return ljmi_vm4_callat(vm, ljmi_vm4_site(vm, L), p, osz, nsz);
+}
+
+static LJMI_NOINLINE void *ljmi_vm4_call1(ljm_vm *vm, lua_State *L, void *p,
+                                          size_t osz, size_t nsz)
+{
+  return ljmi_vm4_callat(vm, ljmi_vm4_site1(vm, L), p, osz, nsz);
 }
 
 static void *ljmi_vm4_hook(void *ud, void *p, size_t osz, size_t nsz)
@@ -7565,7 +7679,7 @@ static void *ljmi_vm4_hook1(void *ud, void *p, size_t osz, size_t nsz)
   L = vm->mp->L;
   vm->mp->L = NULL;
   if (!p && nsz) return ljmi_vm4_alloc1(vm, L, nsz);
-  return ljmi_vm4_call(vm, L, p, osz, nsz);
+  return ljmi_vm4_call1(vm, L, p, osz, nsz);
 }
 
 static void *ljmi_vm4_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
@@ -7963,7 +8077,8 @@ static void ljmi_vm_clear(ljm_vm *vm)
   ljmi_free_array(&vm->mem, vm->modules, vm->module_cap, sizeof(uint32_t));
   ljmi_free_array(&vm->mem, vm->levels, vm->level_cap, sizeof(ljmi_level));
   ljmi_free_array(&vm->mem, vm->fresh, vm->level_cap, sizeof(ljmi_level));
-  ljmi_free_array(&vm->mem, vm->links, vm->level_cap, sizeof(ljmi_link));
+  ljmi_free_array(&vm->mem, vm->links, LJMI_LINKS(vm->level_cap),
+                  sizeof(ljmi_link));
   vm->links = NULL;
   vm->modules = NULL;
   vm->levels = vm->fresh = NULL;
@@ -8119,10 +8234,10 @@ static ljm_status ljmi_vm4_setup(ljm_vm *vm)
                                               sizeof(ljmi_level));
   vm->fresh = (ljmi_level *)ljmi_alloc_array(&vm->mem, cap,
                                              sizeof(ljmi_level));
-  vm->links = (ljmi_link *)ljmi_alloc_array(&vm->mem, cap, sizeof(ljmi_link));
+  vm->links = (ljmi_link *)ljmi_alloc_array(&vm->mem, LJMI_LINKS(cap),
+                                            sizeof(ljmi_link));
   vm->level_cap = (uint32_t)cap;
   if (!vm->levels || !vm->fresh || !vm->links) return vm->mem.status;
-  vm->level_others = 0;
   vm->level_root = 0;
   ljmi_vm4_forget(vm);
   if (vm->mean > 0) ljmi_vms_next(vm);
@@ -8225,7 +8340,7 @@ static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
       if (vm->pcs[i].pt == pt) vm->pcs[i].pc = NULL;
     return;
   }
-  for (i = 0; i < LJMI_CACHE; i++)
+  for (i = 0; i < LJMI_FRAMES; i++)
     if (vm->frames[i].pt == pt) vm->frames[i].key = 0;
   for (i = 0; i < LJMI_CACHE * 2; i++)
     if (vm->sites[i].pt == pt) vm->sites[i].key = 0;

@@ -697,6 +697,70 @@ static void case_host_stacks(void)
   ljt.row = NULL;
 }
 
+/* What a chunk makes with the JIT off, as folded stacks. */
+static void folded_run(lua_State *L, uint32_t max_stacks, const char *code,
+                       ljt_text *t)
+{
+  ljm_options o = format(4);
+  ljt_sink kept;
+  ljm_sink s = ljt_sink_make(&kept);
+  (void)luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  LJT_EQ(luaL_loadbuffer(L, code, strlen(code), "=calls"), 0);
+  o.encoder.max_stacks = max_stacks;
+  LJT_EQ(ljm_recorder_start(L, &s, &o, NULL), LJM_OK);
+  LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  folded(kept.data, kept.size, t);
+  ljt_sink_free(&kept);
+}
+
+/* What is known of the last stack does not hold for one that had no room: a,
+** called by b in the place where a was, calls leaf from where it did before. */
+static void case_no_room_again(void)
+{
+  lua_State *L = new_state();
+  ljt_text t;
+  /* A hundred lines that allocate: they take all the room. */
+  run(L,
+    "local t = { 'local keep function leaf() ' }\n"
+    "for i = 1, 100 do t[i + 1] = 'keep = {}\\n' end\n"
+    "assert(loadstring(table.concat(t) .. ' end', '=leaf'))()\n");
+  folded_run(L, 50,
+    "local function a() leaf() end\n"
+    "local function b() a() end\n"
+    "for _, f in ipairs{a, b, b, a} do f() end\n", &t);
+  if (keeps_lines(L)) {
+    LJT_OK(strstr(t.data, "\ncalls:3;calls:1;leaf:100 1\n") != NULL);
+    LJT_OK(strstr(t.data, "\n(stack left out);leaf:100 3\n") != NULL);
+  }
+  ljt_text_drop(&t);
+  lua_close(L);
+}
+
+/* One place of a function calls itself and a fast function that allocates; the
+** stacks of both are the same. */
+static void case_called_two_ways(void)
+{
+  lua_State *L = new_state();
+  ljt_text t;
+  folded_run(L, 0,
+    "local keep\n"
+    "local function h() keep = {} end\n"
+    "local function r(n, f)\n"
+    "  if n < 1 then\n"
+    "    h()\n"
+    "    keep = { n }\n"
+    "  else\n"
+    "    local x = f(n - 1, tostring)\n"
+    "  end\n"
+    "end\n"
+    "for i = 1, 100 do r(1.25 + i % 2 + i / 1024, r) end\n", &t);
+  if (keeps_lines(L))
+    LJT_OK(strstr(t.data, "\ncalls:11;calls:8;calls:6 50\n") != NULL);
+  ljt_text_drop(&t);
+  lua_close(L);
+}
+
 /* -- Libraries ----------------------------------------------------------- */
 
 static const char *libs[2];
@@ -1003,6 +1067,8 @@ int main(int argc, char **argv)
   LJT_CASE(case_pace);
   LJT_CASE(case_host_calls);
   LJT_CASE(case_host_stacks);
+  LJT_CASE(case_no_room_again);
+  LJT_CASE(case_called_two_ways);
   LJT_CASE(case_libraries);
   LJT_CASE(case_symbol_once);
   LJT_CASE(case_chunk_once);
