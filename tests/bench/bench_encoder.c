@@ -192,6 +192,28 @@ static double run_stacks(void)
   return t;
 }
 
+/* Memory of a format 4 encoder, alone and for each stack with a site. */
+static void report_memory(void)
+{
+  static ljm_encoder4 e;
+  ljm_file f;
+  ljm_sink s;
+  uint64_t empty;
+  uint32_t i, id = 0;
+  if (!open_sink(&f, &s, "/dev/null") ||
+      ljm_encoder4_init(&e, &s, NULL, NULL, 0) != LJM_OK)
+    exit(1);
+  empty = e.mem.used_size;
+  for (i = 1; i <= COUNT; i++) {
+    id = ljm_encoder4_stack(&e, i / 2, 1 + i % 4096);
+    (void)ljm_encoder4_site(&e, id, LJM_STATE_INTERP, LJM_OBJECT_UNKNOWN);
+  }
+  printf("memory                 %6.0f KiB, %.0f bytes a stack of %u\n",
+         (double)empty / 1024, (double)(e.mem.used_size - empty) / id, id);
+  ljm_encoder4_finish(&e, LJM_END_STOPPED, 0);
+  ljm_encoder4_free(&e);
+}
+
 static void report(const char *name, double best, uint64_t bytes)
 {
   printf("%-22s %6.2f ns", name, best * 1e9 / COUNT);
@@ -221,5 +243,6 @@ int main(int argc, char **argv)
   report("format 3, an event", best3, bytes3);
   report("format 4, an event", best4, bytes4);
   report("stack, a frame", best_stacks, 0);
+  report_memory();
   return 0;
 }

@@ -9,8 +9,11 @@ series (luajit-patch/build.sh --plain, and without it). Sections:
           programs of one round run one after the other
   off     instructions (callgrind) of PATCHED, not recording, against PLAIN:
           slope between two lengths, so that start-up does not count
+  cycles  how often the collector comes round, in the loop of tables; what
+          the series' modules add to its heap of 0.1 MB is a few percent
   bytes   bytes an event, and what 200 JSON documents and 1000 allocations
           of one C function cost in bytes
+  memory  what is kept of each trace, recording or not
   start   start of a recording, by size of the heap; with 40 libraries, also
           eager, as misc.memprof starts: all names are written first
 """
@@ -155,6 +158,36 @@ def sizes(patched, scratch):
                                             os.path.getsize(path)))
 
 
+def printed(luajit, args):
+    """What a program prints last."""
+    done = subprocess.run(["setarch", "-R", luajit] + args, env=ENV,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    if not done.stdout.strip():
+        fail("%s %s printed nothing" % (luajit, " ".join(args)))
+    return done.stdout.decode().strip().splitlines()[-1]
+
+
+def cycles(plain, patched):
+    script, length = os.path.join(LUA, "cycles.lua"), PROGRAMS["tables"][1]
+    print("cycles of the collector in the loop of tables, without; with")
+    for jit in ("-joff", "-jon"):
+        base = int(printed(plain, [jit, script, length]))
+        row, most = "", 0
+        for mode in MODES:
+            n = int(printed(patched, option(mode, "/dev/null") +
+                            [jit, script, length]))
+            row += " %s %d," % (mode, n)
+            most = max(most, abs(n - base) / base)
+        print("tables %-5s %d;%s differ by %.3f %%" %
+              (jit, base, row, 100 * most), flush=True)
+
+
+def memory(patched):
+    print("kept of the traces of luacheck: " +
+          printed(patched, ["-Omaxtrace=10000", "-Omaxmcode=16384",
+                            os.path.join(LUA, "traces.lua")] + LUACHECK[1:]))
+
+
 def start(patched, scratch, heaps):
     path = os.path.join(scratch, "p.bin")
     for mb in heaps:
@@ -185,7 +218,8 @@ def main():
     if len(names) < 2 or rounds < 1:
         sys.exit(__doc__)
     plain, patched = names[:2]
-    wanted = names[2:] or ["times", "off", "bytes", "start"]
+    wanted = names[2:] or ["times", "off", "cycles", "bytes", "memory",
+                           "start"]
     if quick:
         for name, short in (("tables", "4000000"), ("strings", "1000000"),
                             ("closures", "2000000"), ("cjson", "2000")):
@@ -195,8 +229,12 @@ def main():
             times(plain, patched, rounds, scratch)
         if "off" in wanted:
             off(plain, patched)
+        if "cycles" in wanted:
+            cycles(plain, patched)
         if "bytes" in wanted:
             sizes(patched, scratch)
+        if "memory" in wanted:
+            memory(patched)
         if "start" in wanted:
             start(patched, scratch, [10] if quick else [10, 1000])
 
