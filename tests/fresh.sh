@@ -9,7 +9,7 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 suite=${FRESH_SUITE:-bookworm}
 mirror=${FRESH_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' |
-                         grep -m 1 '/debian/$')}
+                         awk '/\/debian\/$/ && !n++')}
 dir=${FRESH_DIR:-$top/build/fresh}
 base=$dir/base-$suite
 root=$dir/root-$suite

@@ -97,7 +97,8 @@ done
 for lib in "$top"/build/luajit/*/lib/libluajit-5.1.so.2; do
   if [ ! -x "$build/ljrecord" ] || ! grep -qs ljmctl1 "$lib"; then continue; fi
   tree=$(basename "$(dirname "$(dirname "$lib")")")
-  find "$dir/prefix" -path "*/ljmemprof/$tree/libluajit-5.1.so.2" | grep -q . || {
+  found=$(find "$dir/prefix" -path "*/ljmemprof/$tree/libluajit-5.1.so.2")
+  [ -n "$found" ] || {
     echo "FAIL the library of $tree is not installed"
     exit 1
   }

@@ -247,6 +247,11 @@ shell()
   # Not those that take a function's local array for the script's variable,
   # or -Wl,OPTION for two words.
   shellcheck -x -S warning -e SC2178,SC2128,SC2054 "${list[@]}" || bad=1
+  # What is still writing when grep has seen enough dies by SIGPIPE, and under
+  # pipefail the whole fails, now and then.
+  grep -nE '[^|]\| *grep (-[^ ]+ )*-[a-zA-Z]*q' "${list[@]}" &&
+    fail "grep -q behind a pipe: give it a here-string or a file"
+  return 0
 }
 
 check=$1

@@ -22,7 +22,7 @@ for h in ljmemprof:LJM ljparse:LJP; do
   IFS=: read -r name p <<<"$h"
   grep -q "^#define ${p}_VERSION $number\$" "$name.h" &&
     grep -q "^#define ${p}_VERSION_STRING \"$version\"\$" "$name.h" &&
-    sed -n 2p "$name.h" | grep -q "$name.h - $version - " ||
+    grep -q "$name.h - $version - " <<<"$(sed -n 2p "$name.h")" ||
     die "$name.h is not of version $version ($number)"
 done
 for page in examples/man/*.1; do

@@ -47,25 +47,27 @@ for deb in libluajit-5.1-2_*.deb libluajit-5.1-common_*.deb luajit_*.deb; do
   dpkg-deb -x "$deb" root
 done
 lib=$(find root/usr/lib -name 'libluajit-5.1.so.2')
-find root -path '*/jit/memprof.lua' | grep -q . || {
+[ -n "$(find root -path '*/jit/memprof.lua')" ] || {
   echo "FAIL jit/memprof.lua is in no package"
   exit 1
 }
-nm -D "$lib" | grep -q ' T ljm_recorder_start$' || {
+grep -q ' T ljm_recorder_start$' <<<"$(nm -D "$lib")" || {
   echo "FAIL the library does not export the recorder"
   exit 1
 }
 echo 'local t = {} for i = 1, 1000 do t[i] = { i } end' >kept.lua
 LD_LIBRARY_PATH=$(dirname "$lib") LJMEMPROF=file=p.bin root/usr/bin/luajit \
   kept.lua
-"$parse" p.bin | grep -q '^@kept.lua:1: 1[0-9][0-9][0-9] events' || {
+"$parse" -o report.txt p.bin
+grep -q '^@kept.lua:1: 1[0-9][0-9][0-9] events' report.txt || {
   echo "FAIL the profile of the packaged luajit"
   exit 1
 }
 # A host of the distribution, with the package's library for the stock one.
 LD_LIBRARY_PATH=$(dirname "$lib") LJMEMPROF=file=n.bin \
   nvim --headless -u NONE -c qa!
-"$parse" n.bin | grep -q '^luaopen_base:0x' || {
+"$parse" -o report.txt n.bin
+grep -q '^luaopen_base:0x' report.txt || {
   echo "FAIL the profile of nvim"
   exit 1
 }

@@ -34,7 +34,8 @@ assert(memprof.start("e.bin") and memprof.mark("x") and memprof.flush() and
 assert(select(2, memprof.record("/nowhere/x", nil, fill)))
 END
 "$2" use.lua
-"$1" p.bin | grep -q '^@use.lua:4: 5[0-9][0-9] events' || {
+"$1" -o report.txt p.bin
+grep -q '^@use.lua:4: 5[0-9][0-9] events' report.txt || {
   echo "FAIL the profile"
   exit 1
 }

@@ -143,7 +143,7 @@ if [ -n "$luajit" ]; then
   grep -q 'leakhunt.lua' traces.txt || { echo "FAIL no traces"; exit 1; }
   go tool pprof -raw stacks.pprof >raw.txt 2>&1
   id=$(readelf -n "$luajit" | sed -n 's/^ *Build ID: //p')
-  [ -z "$id" ] || sed -n '/^Mappings/,$p' raw.txt | grep -q "luajit.*$id" ||
+  [ -z "$id" ] || grep -q "luajit.*$id" <<<"$(sed -n '/^Mappings/,$p' raw.txt)" ||
     { echo "FAIL no mapping with luajit's build-id"; exit 1; }
 fi
 go tool pprof -raw plain.pprof >raw.txt 2>&1
