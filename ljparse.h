@@ -7500,12 +7500,13 @@ static uint32_t ljpi_tree_charged(const ljp_tree *t, size_t path)
   return place;
 }
 
-/* Sums up by place, once: pruning would put some under "(pruned)". */
+/* Sums up by place, once: pruning would put some under "(pruned)". That place
+** is there. */
 static void ljpi_tree_lines(ljp_tree *t)
 {
   size_t columns = ljpi_tree_columns(t), cap = t->place_count * columns, i;
   unsigned c;
-  if (t->line || t->place_count == 0) return;
+  if (t->line) return;
   t->line = (uint64_t *)ljpi_tree_scratch(t, cap, sizeof(*t->line));
   if (!t->line) return;
   t->line_cap = cap;
@@ -8368,9 +8369,11 @@ static void ljpi_tree_spend(const ljp_tree *t, const ljp_budget *b,
     named[i] = !b->match || ljpi_place_has(t, (uint32_t)i, b->match);
   for (i = 1; i < n; i++) {
     const ljp_path *p = &t->path[i];
-    hit[i] = named[p->place] || (!b->each_line && hit[p->parent]);
+    uint32_t line = ljpi_tree_charged(t, i);
+    hit[i] = named[p->place] || named[line] ||
+             (!b->each_line && hit[p->parent]);
     if (!hit[i]) continue;
-    ljpi_add(&sum[p->place], p->self[b->metric]);
+    ljpi_add(&sum[line], p->self[b->metric]);
     ljpi_add(&all, p->self[b->metric]);
   }
   for (i = 1; i <= places; i++)

@@ -308,8 +308,13 @@ static void memory_limit(void)
   LJT_EQ(h.live_count, 0);
   o.limits.memory = 10;
   LJT_EQ(ljp_avl_new(&t, &o), LJP_E_LIMIT);
-  o.allocator.realloc = NULL;
-  LJT_EQ(ljp_avl_new(&t, &o), LJP_E_ARG);
+  for (i = 0; i < 7; i++) { /* A bit for each function that is there. */
+    ljp_options part = o;
+    if (!(i & 1)) part.allocator.alloc = NULL;
+    if (!(i & 2)) part.allocator.realloc = NULL;
+    if (!(i & 4)) part.allocator.free = NULL;
+    LJT_EQ(ljp_avl_new(&t, &part), i ? LJP_E_ARG : LJP_E_LIMIT);
+  }
   LJT_EQ(ljp_avl_new(NULL, NULL), LJP_E_ARG);
 }
 
@@ -414,6 +419,10 @@ static void buffer_blocks(void)
   ljp_arena_init(&arena, base + 1, 7, &a);
   LJT_OK(!a.alloc(a.user, 1)); /* All of it is lost to alignment. */
   LJT_OK(!a.realloc(a.user, NULL, 0, 1));
+  ljp_arena_init(&arena, base + 1, 6, &a); /* And more than there is. */
+  LJT_OK(!a.alloc(a.user, 1));
+  ljp_arena_init(&arena, base, 8, &a);
+  LJT_OK(a.realloc(a.user, NULL, 0, 1) == base);
   ljp_arena_init(&arena, base + 1, 8, &a);
   LJT_OK(a.alloc(a.user, 1) == base + 8);
 }

@@ -383,6 +383,13 @@ static void prune_keeps_sums(void)
     ljt_text_drop(&text);
     LJT_EQ(rest == 0, rows[i].share < 2 && rows[i].most > 50);
     LJT_OK(ljp_tree_path_count(t) - rest <= rows[i].most || rows[i].most == 1);
+    /* Again: sums by line are still those of the whole tree. */
+    LJT_EQ(ljp_tree_prune(t, 1000000, 1), LJP_OK);
+    LJT_EQ(ljp_tree_model(t, ljt_text_write, &text), LJP_OK);
+    LJT_EQ(ljt_line_sum(text.data), before[LJP_ALLOC_SIZE]);
+    ljt_text_drop(&text);
+    for (m = 0; m < LJP_METRIC_COUNT; m++)
+      LJT_EQ(ljt_sum(t, (ljp_metric)m), before[m]);
     ljp_tree_free(t);
     LJT_EQ(heap.live_count, 0);
     LJT_EQ(heap.bad_frees, 0);
@@ -448,6 +455,18 @@ static void names_are_cleaned(void)
     {"cut character", "\xe2\x82", 2, "\\xe2\\x82"},
     {"overlong", "\xc0\xaf", 2, "\\xc0\\xaf"},
     {"overlong, three bytes", "\xe0\x80\xaf", 3, "\\xe0\\x80\\xaf"},
+    {"overlong, four bytes", "\xf0\x8f\xbf\xbf", 4, "\\xf0\\x8f\\xbf\\xbf"},
+    {"first of four bytes", "\xf0\x90\x80\x80", 4, "\xf0\x90\x80\x80"},
+    {"U+200D", "\xe2\x80\x8d", 3, "\xe2\x80\x8d"},
+    {"U+200E", "\xe2\x80\x8e", 3, "\\xe2\\x80\\x8e"},
+    {"U+200F", "\xe2\x80\x8f", 3, "\\xe2\\x80\\x8f"},
+    {"U+2010", "\xe2\x80\x90", 3, "\xe2\x80\x90"},
+    {"U+2028", "\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"},
+    {"U+202E", "\xe2\x80\xae", 3, "\\xe2\\x80\\xae"},
+    {"U+202F", "\xe2\x80\xaf", 3, "\xe2\x80\xaf"},
+    {"U+2066", "\xe2\x81\xa6", 3, "\\xe2\\x81\\xa6"},
+    {"U+2069", "\xe2\x81\xa9", 3, "\\xe2\\x81\\xa9"},
+    {"U+206A", "\xe2\x81\xaa", 3, "\xe2\x81\xaa"},
     {"surrogate", "\xed\xa0\x80", 3, "\\xed\\xa0\\x80"},
     {"past the last", "\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"},
     {"empty", "", 0, ""}
@@ -479,6 +498,8 @@ static void names_are_cleaned(void)
   LJT_EQ(ljp_tree_string(t, big + 1, sizeof(big) - 1, &id), LJP_OK);
   ljp_tree_text(t, id, &n);
   LJT_OK(n <= 420);
+  LJT_STR(ljp_tree_text(t, UINT32_MAX, &n), "");
+  LJT_EQ(n, 0);
   ljp_tree_free(t);
   LJT_EQ(heap.live_count, 0);
 }

@@ -117,8 +117,9 @@ static size_t ljt_sites(ljm_encoder4 *e, uint32_t *site)
   return n;
 }
 
-/* Each site allocates (i + 1) * 100 bytes; the first, of 100, is freed. */
-static void ljt_record(ljt_sink *s)
+/* Each site allocates (i + 1) * 100 bytes; the first, of 100, is freed. Before
+** them stand `more` other lines, of a byte each. */
+static void ljt_record_after(ljt_sink *s, uint32_t more)
 {
   static const ljm_meta meta[] = {{"tree", "test"}, {"start", "1700000000"},
                                   {"sample", "0"}};
@@ -134,6 +135,16 @@ static void ljt_record(ljt_sink *s)
   now = 0;
   LJT_EQ(ljm_encoder4_init(&e, &sink, &o, meta, 3), LJM_OK);
   ljt_mark(&e, NULL, 1000);
+  for (i = 0; i < more; i++) {
+    char name[16];
+    uint32_t frames[2] = {0, 0};
+    snprintf(name, sizeof(name), "@m%u.lua", (unsigned)i);
+    frames[0] = ljt_line(&e, name, 1, 2);
+    ljm_encoder4_alloc(&e, ljm_encoder4_site(&e, ljt_stack(&e, frames),
+                                             LJM_STATE_INTERP,
+                                             LJM_OBJECT_TABLE),
+                       0x1000000 + i * 64, 1);
+  }
   n = ljt_sites(&e, site);
   LJT_EQ(n, SITES);
   for (i = 0; i < n; i++) {
@@ -153,6 +164,8 @@ static void ljt_record(ljt_sink *s)
   LJT_EQ(ljm_encoder4_finish(&e, LJM_END_STOPPED, 7000), LJM_OK);
   ljm_encoder4_free(&e);
 }
+
+static void ljt_record(ljt_sink *s) { ljt_record_after(s, 0); }
 
 static ljp_profile *ljt_read(const ljt_sink *s, const ljp_options *options)
 {
@@ -195,6 +208,40 @@ static void stacks_and_names(void)
   ljp_tree_free(t);
   ljp_profile_free(p);
   free(out.data);
+  free(s.data);
+}
+
+/* A place anywhere on the path counts, with a line or without. */
+static void budgets_of_stacks(void)
+{
+  static const struct {
+    const char *name;
+    ljp_budget budget;
+    uint64_t n;
+  } rows[] = {
+    {"a caller", {LJP_ALLOC_SIZE, 0, "main.lua:3", 0}, 3800},
+    {"the line alone", {LJP_ALLOC_SIZE, 0, "main.lua:3", 1}, 200},
+    {"what it calls", {LJP_ALLOC_SIZE, 0, "string.rep", 1}, 200},
+    {"a module", {LJP_ALLOC_SIZE, 0, "cjson", 0}, 700},
+    {"a C function", {LJP_ALLOC_SIZE, 0, "cjson_decode", 0}, 300},
+    {"a state", {LJP_ALLOC_SIZE, 0, "collector", 0}, 800}
+  };
+  ljt_sink s;
+  ljp_profile *p;
+  ljp_tree *t;
+  size_t i;
+  ljt_record(&s);
+  p = ljt_read(&s, NULL);
+  t = ljt_plant(p);
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljp_budget_result r;
+    ljt.row = rows[i].name;
+    LJT_EQ(ljp_tree_budget(t, &rows[i].budget, &r), LJP_OK);
+    LJT_EQ(r.n, rows[i].n);
+  }
+  ljt.row = NULL;
+  ljp_tree_free(t);
+  ljp_profile_free(p);
   free(s.data);
 }
 
@@ -540,6 +587,121 @@ typedef struct failing {
   uint64_t writes, fail_at;
 } failing;
 
+static ljp_options ljt_counted(ljt_heap *heap)
+{
+  ljp_options o;
+  memset(&o, 0, sizeof(o));
+  memset(heap, 0, sizeof(*heap));
+  o.allocator.alloc = ljt_heap_alloc;
+  o.allocator.realloc = ljt_heap_realloc;
+  o.allocator.free = ljt_heap_free;
+  o.allocator.user = heap;
+  return o;
+}
+
+/* The tables of a tree grow now and then: with more and more lines before
+** them, each of the other places is the one that needs memory, and gets none;
+** in the making, in a comparison and in pruning. */
+static ljp_status ljt_tree_steps(const ljp_profile *p, ljt_heap *heap,
+                                 const ljp_tree_options *how, uint64_t n)
+{
+  ljp_tree *t = NULL, *old = NULL;
+  ljp_status st = ljp_profile_tree(p, how, &old);
+  if (st == LJP_OK) {
+    heap->fail_at = heap->calls + n;
+    st = ljp_profile_tree(p, NULL, &t);
+    if (st == LJP_OK) st = ljp_tree_diff(t, old);
+    if (st == LJP_OK) st = ljp_tree_prune(t, 0, SIZE_MAX);
+    if (t) LJT_EQ(ljp_tree_status(t), st);
+  }
+  heap->fail_at = 0;
+  ljp_tree_free(t);
+  ljp_tree_free(old);
+  return st;
+}
+
+static void trees_of_all_sizes(void)
+{
+  uint32_t more;
+  for (more = 0; more < 70; more++) {
+    ljp_tree_options how;
+    ljp_options o;
+    ljp_profile *p;
+    ljt_heap heap;
+    ljt_sink s;
+    uint64_t n = 0;
+    ljp_status st;
+    memset(&how, 0, sizeof(how));
+    how.stable_names = more & 1;
+    how.show_source = more >> 1 & 1;
+    o = ljt_counted(&heap);
+    ljt_record_after(&s, more);
+    p = ljt_read(&s, &o);
+    do {
+      uint64_t before = heap.live_count;
+      st = ljt_tree_steps(p, &heap, &how, ++n);
+      LJT_OK(st == LJP_OK || st == LJP_E_NOMEM);
+      LJT_EQ(heap.live_count, before);
+    } while (st != LJP_OK);
+    LJT_OK(n > 20);
+    ljp_profile_free(p);
+    LJT_EQ(heap.live_count + heap.bad_frees, 0);
+    free(s.data);
+  }
+}
+
+/* So many marks that some are left out: the timeline still has its ends, and
+** of the words before the first block as many as there is room for. */
+static void many_marks(void)
+{
+  static ljm_meta meta[40];
+  static char keys[40][8];
+  ljm_encoder4 e;
+  ljm_encoder_options o;
+  ljt_sink s;
+  ljm_sink sink = ljt_sink_make(&s);
+  ljt_text out;
+  ljp_profile *p;
+  ljp_tree *t;
+  const char *v;
+  uint64_t at = 0, points = 0;
+  uint32_t i;
+  memset(&out, 0, sizeof(out));
+  memset(&o, 0, sizeof(o));
+  o.clock = ljt_clock;
+  for (i = 0; i < 40; i++) {
+    snprintf(keys[i], sizeof(keys[i]), "key%u", (unsigned)i);
+    meta[i].key = keys[i];
+    meta[i].value = "v";
+  }
+  now = 0;
+  LJT_EQ(ljm_encoder4_init(&e, &sink, &o, meta, 40), LJM_OK);
+  for (i = 1; i <= 3000; i++) {
+    now = i * UINT64_C(1000000);
+    ljm_encoder4_alloc(&e, ljm_encoder4_site(&e, 0, LJM_STATE_GC,
+                                             LJM_OBJECT_TABLE), i * 16, 10);
+    ljt_mark(&e, NULL, i);
+  }
+  LJT_EQ(ljm_encoder4_finish(&e, LJM_END_STOPPED, 0), LJM_OK);
+  ljm_encoder4_free(&e);
+  p = ljt_read(&s, NULL);
+  t = ljt_plant(p);
+  LJT_EQ(ljp_tree_model(t, ljt_text_write, &out), LJP_OK);
+  LJT_OK(strstr(out.data, "[\"key31\",\"v\"]") != NULL);
+  LJT_OK(strstr(out.data, "key32") == NULL);
+  v = ljt_json_get(ljt_json_get(out.data, "timeline"), "points");
+  for (v = ljt_json_first(v); v; v = ljt_json_next(v), points++) {
+    LJT_OK(ljt_json_u64(ljt_json_at(v, 0)) >= at);
+    at = ljt_json_u64(ljt_json_at(v, 0));
+  }
+  LJT_OK(points > 300 && points <= 520);
+  LJT_OK(at > 2900 * UINT64_C(1000000));
+  ljp_tree_free(t);
+  ljp_profile_free(p);
+  free(out.data);
+  free(s.data);
+}
+
 static int ljt_failing_write(void *user, const void *data, size_t size)
 {
   failing *f = (failing *)user;
@@ -601,6 +763,7 @@ int main(int argc, char **argv)
   ljt_begin(argc, argv);
   LJT_CASE(stacks_and_names);
   LJT_CASE(text_names_leaves);
+  LJT_CASE(budgets_of_stacks);
   LJT_CASE(words_and_timeline);
   LJT_CASE(windows_by_marks);
   LJT_CASE(definitions_in_any_order);
@@ -608,6 +771,8 @@ int main(int argc, char **argv)
   LJT_CASE(all_definitions_lost);
   LJT_CASE(random_streams);
   LJT_CASE(every_allocation_fails);
+  LJT_CASE(trees_of_all_sizes);
+  LJT_CASE(many_marks);
   LJT_CASE(reports_fail);
   return ljt_end();
 }
