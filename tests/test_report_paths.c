@@ -437,40 +437,42 @@ static void diff_sides(void)
 
 /* -- Names -- */
 
+/* Texts, and what is shown of them. */
+static const struct {
+  const char *name, *bytes;
+  size_t size;
+  const char *want;
+} cleaned[] = {
+  {"plain", "a b", 3, "a b"},
+  {"ESC", "\033[31m", 5, "\\x1b[31m"},
+  {"newline and DEL", "a\nb\177", 4, "a\\x0ab\\x7f"},
+  {"NUL inside", "a\0b", 3, "a\\x00b"},
+  {"two, three, four bytes", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9,
+   "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+  {"C1 control", "\xc2\x9b", 2, "\\xc2\\x9b"},
+  {"stray byte", "\xff" "a", 2, "\\xffa"},
+  {"cut character", "\xe2\x82", 2, "\\xe2\\x82"},
+  {"overlong", "\xc0\xaf", 2, "\\xc0\\xaf"},
+  {"overlong, three bytes", "\xe0\x80\xaf", 3, "\\xe0\\x80\\xaf"},
+  {"overlong, four bytes", "\xf0\x8f\xbf\xbf", 4, "\\xf0\\x8f\\xbf\\xbf"},
+  {"first of four bytes", "\xf0\x90\x80\x80", 4, "\xf0\x90\x80\x80"},
+  {"U+200D", "\xe2\x80\x8d", 3, "\xe2\x80\x8d"},
+  {"U+200E", "\xe2\x80\x8e", 3, "\\xe2\\x80\\x8e"},
+  {"U+200F", "\xe2\x80\x8f", 3, "\\xe2\\x80\\x8f"},
+  {"U+2010", "\xe2\x80\x90", 3, "\xe2\x80\x90"},
+  {"U+2028", "\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"},
+  {"U+202E", "\xe2\x80\xae", 3, "\\xe2\\x80\\xae"},
+  {"U+202F", "\xe2\x80\xaf", 3, "\xe2\x80\xaf"},
+  {"U+2066", "\xe2\x81\xa6", 3, "\\xe2\\x81\\xa6"},
+  {"U+2069", "\xe2\x81\xa9", 3, "\\xe2\\x81\\xa9"},
+  {"U+206A", "\xe2\x81\xaa", 3, "\xe2\x81\xaa"},
+  {"surrogate", "\xed\xa0\x80", 3, "\\xed\\xa0\\x80"},
+  {"past the last", "\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"},
+  {"empty", "", 0, ""}
+};
+
 static void names_are_cleaned(void)
 {
-  static const struct {
-    const char *name, *bytes;
-    size_t size;
-    const char *want;
-  } rows[] = {
-    {"plain", "a b", 3, "a b"},
-    {"ESC", "\033[31m", 5, "\\x1b[31m"},
-    {"newline and DEL", "a\nb\177", 4, "a\\x0ab\\x7f"},
-    {"NUL inside", "a\0b", 3, "a\\x00b"},
-    {"two, three, four bytes", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9,
-     "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-    {"C1 control", "\xc2\x9b", 2, "\\xc2\\x9b"},
-    {"stray byte", "\xff" "a", 2, "\\xffa"},
-    {"cut character", "\xe2\x82", 2, "\\xe2\\x82"},
-    {"overlong", "\xc0\xaf", 2, "\\xc0\\xaf"},
-    {"overlong, three bytes", "\xe0\x80\xaf", 3, "\\xe0\\x80\\xaf"},
-    {"overlong, four bytes", "\xf0\x8f\xbf\xbf", 4, "\\xf0\\x8f\\xbf\\xbf"},
-    {"first of four bytes", "\xf0\x90\x80\x80", 4, "\xf0\x90\x80\x80"},
-    {"U+200D", "\xe2\x80\x8d", 3, "\xe2\x80\x8d"},
-    {"U+200E", "\xe2\x80\x8e", 3, "\\xe2\\x80\\x8e"},
-    {"U+200F", "\xe2\x80\x8f", 3, "\\xe2\\x80\\x8f"},
-    {"U+2010", "\xe2\x80\x90", 3, "\xe2\x80\x90"},
-    {"U+2028", "\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"},
-    {"U+202E", "\xe2\x80\xae", 3, "\\xe2\\x80\\xae"},
-    {"U+202F", "\xe2\x80\xaf", 3, "\xe2\x80\xaf"},
-    {"U+2066", "\xe2\x81\xa6", 3, "\\xe2\\x81\\xa6"},
-    {"U+2069", "\xe2\x81\xa9", 3, "\\xe2\\x81\\xa9"},
-    {"U+206A", "\xe2\x81\xaa", 3, "\xe2\x81\xaa"},
-    {"surrogate", "\xed\xa0\x80", 3, "\\xed\\xa0\\x80"},
-    {"past the last", "\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"},
-    {"empty", "", 0, ""}
-  };
   ljp_options options = ljt_memory();
   ljp_tree *t;
   char big[2000];
@@ -478,12 +480,13 @@ static void names_are_cleaned(void)
   uint32_t id, other;
   size_t i, n;
   LJT_EQ(ljp_tree_new(&t, &options), LJP_OK);
-  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-    ljt.row = rows[i].name;
-    LJT_EQ(ljp_tree_string(t, rows[i].bytes, rows[i].size, &id), LJP_OK);
+  for (i = 0; i < sizeof(cleaned) / sizeof(*cleaned); i++) {
+    ljt.row = cleaned[i].name;
+    LJT_EQ(ljp_tree_string(t, cleaned[i].bytes, cleaned[i].size, &id), LJP_OK);
     text = ljp_tree_text(t, id, &n);
-    LJT_MEM(text, n, rows[i].want, strlen(rows[i].want));
-    LJT_EQ(ljp_tree_string(t, rows[i].bytes, rows[i].size, &other), LJP_OK);
+    LJT_MEM(text, n, cleaned[i].want, strlen(cleaned[i].want));
+    LJT_EQ(ljp_tree_string(t, cleaned[i].bytes, cleaned[i].size, &other),
+           LJP_OK);
     LJT_EQ(id, other);
   }
   ljt.row = "long ones are cut and stay apart";
