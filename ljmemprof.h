@@ -3581,6 +3581,7 @@ typedef struct ljmi_entry {
 
 #define LJMI_GROUP 64 /* Entries under one greatest end. */
 #define LJMI_CHUNK 16384 /* Bytes read at a time. */
+#define LJMI_ELF_NAMES 65536 /* Bytes of names read at first. */
 #define LJMI_TABLES 4 /* Symbol tables of a file that are looked at. */
 #define LJMI_NOTES 16 /* PT_NOTEs that are looked at, */
 #define LJMI_NOTES_SIZE 4096 /* and bytes of each. */
@@ -4755,20 +4756,27 @@ static void ljmi_image_clear(ljm_image *img)
   img->from = LJM_FROM_NONE;
 }
 
-/* Reads a table's names; those past the last NUL are none. */
+/* Reads a table's names; those past the last NUL are none. Memory is taken as
+** reading goes: a module in memory may say any size. */
 static ljm_status ljmi_image_read_names(ljmi_elf *e, const ljmi_table *t)
 {
   ljm_image *img = e->img;
-  ljm_status status;
-  size_t n = (size_t)t->names_size;
-  if (t->names_size == 0) return LJM_OK;
+  size_t n = (size_t)t->names_size, got = 0;
   if (t->names_size > LJMI_ENT_NAME)
     return ljmi_elf_fail(e, LJM_E_LIMIT, t->names_pos);
-  img->names = (char *)ljmi_alloc_array(e->mem, n, 1);
-  if (!img->names) return ljmi_elf_nomem(e);
-  img->names_cap = n;
-  status = ljmi_elf_read(e, t->names_pos, img->names, n);
-  if (status != LJM_OK) return status;
+  while (got < n) {
+    size_t step = got ? got : LJMI_ELF_NAMES;
+    ljm_status status;
+    char *names;
+    if (step > n - got) step = n - got;
+    names = (char *)ljmi_grow_array(e->mem, img->names, got, got + step, 1);
+    if (!names) return ljmi_elf_nomem(e);
+    img->names = names;
+    img->names_cap = got + step;
+    status = ljmi_elf_read(e, t->names_pos + got, names + got, step);
+    if (status != LJM_OK) return status;
+    got += step;
+  }
   while (n > 0 && img->names[n - 1] != 0) n--;
   img->names_size = n;
   return LJM_OK;

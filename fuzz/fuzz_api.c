@@ -5,8 +5,6 @@
 ** ljm_recorder_*, which a patched LuaJIT has, are not called.
 ** longest: 512
 */
-#define LJM_IMPLEMENTATION
-#define LJP_IMPLEMENTATION
 #include "ljmemprof.h"
 #include "parse_help.h"
 #include "ljtsink.h"

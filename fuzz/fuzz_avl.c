@@ -2,7 +2,6 @@
 ** fuzz_avl.c - the input as calls of the AVL tree, against a sorted array;
 ** order, balance and height after each step.
 */
-#define LJP_IMPLEMENTATION
 #include "parse_help.h"
 
 #define LJF_KEYS 512

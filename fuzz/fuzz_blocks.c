@@ -3,7 +3,6 @@
 #include "mutate_stream.h"
 #include "fuzz_main.h"
 
-#define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljttold.h"
 

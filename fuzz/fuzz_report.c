@@ -4,7 +4,6 @@
 ** nothing, what is compared with itself has not changed, all with little
 ** memory and with a full disk.
 */
-#define LJP_IMPLEMENTATION
 #include "mutate_stream.h"
 #include "parse_help.h"
 #include "ljtjson.h"

@@ -2,8 +2,6 @@
 ** and the slow decoder, is what was called. */
 #include "fuzz_main.h"
 
-#define LJM_IMPLEMENTATION
-#define LJP_IMPLEMENTATION
 #include "ljmemprof.h"
 #include "ljparse.h"
 #include "ljtsink.h"

@@ -4,7 +4,6 @@
 ** little memory; then the reports.
 ** longest: 2048
 */
-#define LJP_IMPLEMENTATION
 #include "mutate_stream.h"
 #include "parse_help.h"
 

@@ -3,7 +3,6 @@
 ** what addresses, prototypes and traces mean is asked while they come, and
 ** compared with lists that are searched from end to end.
 */
-#define LJP_IMPLEMENTATION
 #include "parse_help.h"
 
 #define LJF_SYMBOLS 200

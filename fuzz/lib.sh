@@ -65,10 +65,11 @@ mutator()
     "$fuzz/fuzz_$1.c" | head -n 1
 }
 
-# sources TARGET: arguments to compile it.
+# sources TARGET: arguments to compile it, the headers' functions included.
 sources()
 {
-  printf '%s\n' -I "$top" -I "$top/tests" -I "$fuzz" "$fuzz/fuzz_$1.c"
+  printf '%s\n' -DLJM_IMPLEMENTATION= -DLJP_IMPLEMENTATION= \
+    -I "$top" -I "$top/tests" -I "$fuzz" "$fuzz/fuzz_$1.c"
 }
 
 # dict TARGET: its dictionary, if there is one.

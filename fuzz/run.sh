@@ -206,6 +206,8 @@ afl_part()
     cp "$state/out/$id/fuzzer_stats" "$base.stats"
     [ -z "$count" ] || return 0
     in=-
+    # What ran the target may outlive afl-fuzz by a moment, and its lock too.
+    flock -w 60 "$state/out/$id" true || die "afl-fuzz holds on to its folder"
     slice=$((slice + 1))
     spent=$(used "$base.")
     spent=${spent%.*}
@@ -346,7 +348,11 @@ run_target()
   findings=0
   rm -rf "$state"
   mkdir -p "$state" "$found" "$corpus"
-  find "$found" -type f -delete
+  if [ -n "$(ls "$found")" ]; then # From an earlier run; not this one's.
+    mkdir -p "$work/findings/earlier"
+    mv "$found" "$(mktemp -d "$work/findings/earlier/$name.XXXXXX")"
+    mkdir "$found"
+  fi
   exe=$(build_"$engine" "$name")
   if [ "$engine" = afl ]; then
     afl_environment "$exe"

@@ -1,6 +1,5 @@
 /* The classic report against every recorded stream and the peer's reports. */
 #define _POSIX_C_SOURCE 200809L
-#define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtreport.h"
 

@@ -407,6 +407,32 @@ static void bucket_counts(void)
   }
 }
 
+/* What the module says it has is not there: no memory is taken for it. */
+static void claims(void)
+{
+  static ljt_elf b;
+  int variant;
+  for (variant = 0; variant < 4; variant++) {
+    static const edit edits[] = {
+      {PHDR, LJT_P_DATA, &ljt_phdr_filesz, 0x7000000},
+      {PHDR, LJT_P_DATA, &ljt_phdr_memsz, 0x7000000},
+      {DYN, LJT_D_STRSZ, &ljt_dyn_val, 0x6000000}
+    };
+    ljt_heap heap;
+    ljm_memory mem;
+    ljm_image img;
+    size_t k;
+    memset(&heap, 0, sizeof(heap));
+    make(&b, variant);
+    for (k = 0; k < 3; k++) apply(&b, &edits[k]);
+    ljt_set(&b, ljt_dyn(&b, LJT_D_STRTAB), &ljt_dyn_val,
+            b.base + b.off[LJT_S_DYNAMIC]);
+    LJT_EQ(open_at(&b, 0, &img, &heap, &mem), LJM_E_IO);
+    LJT_OK(heap.peak_size < 256 * 1024);
+    close_at(&img, &heap);
+  }
+}
+
 static void memory(void)
 {
   static ljt_elf b;
@@ -468,6 +494,7 @@ int main(int argc, char **argv)
   LJT_CASE(too_many);
   LJT_CASE(at_the_end);
   LJT_CASE(bucket_counts);
+  LJT_CASE(claims);
   LJT_CASE(memory);
   LJT_CASE(bytes);
   return ljt_end();

@@ -19,7 +19,6 @@
 #include <lualib.h>
 
 #include "ljmemprof.h"
-#define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtest.h"
 #include "ljtlua.h"

@@ -1,6 +1,5 @@
 /* The decoder by table, in all splits, and against a second decoder. */
 #define _POSIX_C_SOURCE 200809L
-#define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtdecode.h"
 

@@ -1,6 +1,5 @@
 /* Reports of call paths, over profiles made here: every format adds up to
 ** the same numbers, pruning moves and never loses, names are harmless. */
-#define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtest.h"
 #include "ljtjson.h"

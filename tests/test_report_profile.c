@@ -1,7 +1,6 @@
 /* From a stream to its call tree: names of strangers come out harmless and
 ** source text unseen, sums are the aggregate's, budgets and windows count
 ** what they say. With --write=FILE it only writes the hostile stream. */
-#define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtest.h"
 #include "ljtjson.h"

@@ -1,7 +1,5 @@
 /* Format 4 in the reports: names of all kinds of frames, whole stacks, marks,
 ** kinds, definitions in any order, damage to any one block. */
-#define LJM_IMPLEMENTATION
-#define LJP_IMPLEMENTATION
 #include "ljmemprof.h"
 #include "ljparse.h"
 #include "ljtest.h"
