@@ -3626,10 +3626,11 @@ typedef struct ljmi_elf {
   unsigned char *buf; /* Two chunks. */
 } ljmi_elf;
 
-/* What is too large for the stack. */
+/* What is too large for the stack. Behind the tables nothing stands, so that
+** a tool would see one too many. */
 typedef struct ljmi_scratch {
-  ljmi_table tables[LJMI_TABLES];
   unsigned char chunks[2][LJMI_CHUNK];
+  ljmi_table tables[LJMI_TABLES];
 } ljmi_scratch;
 
 /* Rows of a table, read a chunk at a time. */

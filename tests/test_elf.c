@@ -510,6 +510,36 @@ static void many_tables(void)
   }
 }
 
+/* Functions of the fourth table are found behind empty ones, those of the
+** fifth are not looked for. */
+static void fifth_table(void)
+{
+  static ljt_elf b;
+  unsigned empty, i;
+  for (empty = 3; empty <= 4; empty++) {
+    ljm_image img;
+    size_t from, full;
+    make(&b, 1);
+    from = b.shdr_off;
+    b.size = (b.size + 7) & ~(size_t)7;
+    b.shdr_off = b.size;
+    b.size = ljt_shdr(&b, LJT_S_COUNT + 5);
+    memcpy(b.data + b.shdr_off, b.data + from, LJT_S_COUNT * 64);
+    full = ljt_shdr(&b, LJT_S_DYNSYM);
+    for (i = 0; i < 5; i++)
+      memcpy(b.data + ljt_shdr(&b, LJT_S_COUNT + i), b.data + full, 64);
+    for (i = 0; i < empty; i++)
+      ljt_set(&b, ljt_shdr(&b, LJT_S_COUNT + i), &ljt_shdr_size, 24);
+    ljt_set(&b, full, &ljt_shdr_type, 1);
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_type, 1);
+    ljt_set(&b, 0, &ljt_ehdr_shoff, b.shdr_off);
+    ljt_set(&b, 0, &ljt_ehdr_shnum, LJT_S_COUNT + empty + 1);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(ljt_image_names(&img), empty == 3 ? dynamic : "");
+    ljm_image_free(&img);
+  }
+}
+
 /* Of a segment of notes the first 4096 bytes are read. */
 static void long_notes(void)
 {
@@ -1209,6 +1239,7 @@ int main(int argc, char **argv)
   LJT_CASE(section_zero);
   LJT_CASE(many_segments);
   LJT_CASE(many_tables);
+  LJT_CASE(fifth_table);
   LJT_CASE(notes);
   LJT_CASE(long_notes);
   LJT_CASE(segment_ends);

@@ -134,7 +134,7 @@ static void ljt_record_after(ljt_sink *s, uint32_t more)
   LJT_EQ(ljm_encoder4_init(&e, &sink, &o, meta, 3), LJM_OK);
   ljt_mark(&e, NULL, 1000);
   for (i = 0; i < more; i++) {
-    char name[16];
+    char name[24];
     uint32_t frames[2] = {0, 0};
     snprintf(name, sizeof(name), "@m%u.lua", (unsigned)i);
     frames[0] = ljt_line(&e, name, 1, 2);
@@ -412,6 +412,36 @@ static void definitions_in_any_order(void)
   }
 }
 
+/* What a site is called whose innermost frame is no function. */
+static void frames_without_functions(void)
+{
+  static const struct {
+    const char *name;
+    uint64_t kind, n;
+    ljp_label_kind want;
+  } rows[] = {
+    {"a state", LJP_FRAME4_VM, 9, LJP_LABEL_STATE},
+    {"a state nobody knows", LJP_FRAME4_VM, 99, LJP_LABEL_STATE},
+    {"a gap", LJP_FRAME4_GAP, 2, LJP_LABEL_GAP},
+    {"a gap nobody knows", LJP_FRAME4_GAP, 99, LJP_LABEL_GAP}
+  };
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljp_symbols *s;
+    ljp_label l;
+    ljt.row = rows[i].name;
+    LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+    ljt_define(s, LJP_RECORD_FRAME, 5, NULL, rows[i].kind, rows[i].n, 0);
+    ljt_define(s, LJP_RECORD_STACK, 3, NULL, 0, 5, 0);
+    ljt_define(s, LJP_RECORD_SITE, 1, NULL, 3, 1, 8);
+    ljp_symbols_site(s, 1, &l);
+    LJT_EQ(l.kind, rows[i].want);
+    LJT_EQ(l.value, rows[i].n);
+    ljp_symbols_free(s);
+  }
+  ljt.row = NULL;
+}
+
 /* -- Damage to each block in turn -- */
 
 static uint32_t ljt_u32(const unsigned char *p)
@@ -653,7 +683,7 @@ static void trees_of_all_sizes(void)
 static void many_marks(void)
 {
   static ljm_meta meta[40];
-  static char keys[40][8];
+  static char keys[40][16];
   ljm_encoder4 e;
   ljm_encoder_options o;
   ljt_sink s;
@@ -765,6 +795,7 @@ int main(int argc, char **argv)
   LJT_CASE(words_and_timeline);
   LJT_CASE(windows_by_marks);
   LJT_CASE(definitions_in_any_order);
+  LJT_CASE(frames_without_functions);
   LJT_CASE(one_damaged_block);
   LJT_CASE(all_definitions_lost);
   LJT_CASE(random_streams);

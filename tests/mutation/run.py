@@ -29,7 +29,8 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 HEADERS = {"ljmemprof.h": 0, "ljparse.h": 8192}
 FLAGS = "-O1 -w -fsanitize=address,bounds,shift-exponent " \
     "-fno-sanitize-recover=all"
-TESTS = "^test_(avl|elf|encoder3|format4|hostile|parse_[dlr])|" \
+TESTS = "^test_(avl|elf|encoder3|format4|hostile|parse_[dlr]|report_stacks|" \
+    "syscalls)|" \
     "^test_resolver(_libs)?$|" \
     "^fuzz_(stream|blocks|elf|dynamic|resolver|avl|symtab|lines)$"
 OPTIONS = {
