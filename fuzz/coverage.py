@@ -3,8 +3,9 @@
 
 Each program has its own instance of the headers' static functions, and
 llvm-cov's summary takes the best instance of each function. Here a line or
-branch is covered if any instance covers it. Lists what no instance does;
-fails below the given percentages.
+branch is covered if any instance covers it. Lists what no instance does, with
+the reason where unreached.txt has one; all of it counts as not covered. Fails
+below the given percentages.
 """
 import collections
 import json
@@ -61,7 +62,20 @@ def spans(numbers):
     return [f"{a}" if a == b else f"{a}-{b}" for a, b in out]
 
 
-def report(entries):
+def reasons():
+    """Of branches that nothing here can reach: by header and text."""
+    why = {}
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "unreached.txt")
+    with open(path, encoding="utf-8") as f:
+        for row in f:
+            if row.strip() and not row.startswith("#"):
+                header, text, reason = row.strip().split(" | ")
+                why[header, text] = reason
+    return why
+
+
+def report(entries, why):
     """Of copies of one file; the binding is compiled from LuaJIT's tree."""
     path = entries[0]["filename"]
     real = source_lines(path)
@@ -86,6 +100,7 @@ def report(entries):
     if bare:
         print(f"  lines never run: {' '.join(spans(bare))}")
     dark = set(bare)
+    explained = 0
     with open(path, encoding="utf-8") as f:
         text = f.read().splitlines()
     for (line, col, end_line, end_col), side in sorted(sides):
@@ -93,8 +108,11 @@ def report(entries):
             continue
         what = text[line - 1][col - 1:end_col - 1 if end_line == line
                               else None]
+        reason = why.get((name, what), "")
+        explained += reason != ""
         print(f"  {name}:{line}:{col}: never {'false' if side else 'true'}: "
-              f"{what}")
+              f"{what}{reason and ' (' + reason + ')'}")
+    print(f"  {explained} of {len(sides)} branches never taken are explained")
     return line_rate, branch_rate
 
 
@@ -103,11 +121,12 @@ def main():
         data = json.load(f)["data"][0]
     least = [float(x) for x in (sys.argv[2:] or ["0,0"])[0].split(",")]
     bad = not data["files"]
+    why = reasons()
     files = collections.defaultdict(list)
     for entry in data["files"]:
         files[os.path.basename(entry["filename"])].append(entry)
     for name in sorted(files):
-        rates = report(files[name])
+        rates = report(files[name], why)
         if rates[0] < least[0] or rates[1] < least[1]:
             bad = True
     if bad:

@@ -1,3 +1,3 @@
-/* The functions of ljmemprof.h, compiled once for all programs that link them. */
+/* The functions of ljmemprof.h, compiled once for all that link them. */
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"

@@ -492,6 +492,21 @@ static void texts(void)
   }
 }
 
+/* Nobody listens: records and events are read and dropped. */
+static void no_handlers(void)
+{
+  static const char bytes[] = S3 "\1\5\1a" M3 "\5\1\1\x80";
+  ljp_handler h;
+  ljp_decoder *d;
+  memset(&h, 0, sizeof(h));
+  LJT_EQ(ljp_decoder_new(&d, &h, NULL), LJP_OK);
+  LJT_EQ(ljp_decoder_feed(d, bytes, sizeof(bytes) - 1), LJP_END);
+  LJT_EQ(ljp_decoder_finish(d), LJP_END);
+  LJT_EQ(ljp_decoder_offset(d), sizeof(bytes) - 1);
+  LJT_EQ(ljp_decoder_error(d)->status, LJP_OK);
+  ljp_decoder_free(d);
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
@@ -500,6 +515,7 @@ int main(int argc, char **argv)
   LJT_CASE(against_second_decoder);
   LJT_CASE(errors_stick);
   LJT_CASE(handler_stops);
+  LJT_CASE(no_handlers);
   LJT_CASE(limits);
   LJT_CASE(long_name_in_pieces);
   LJT_CASE(texts);

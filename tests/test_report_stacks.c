@@ -442,6 +442,31 @@ static void frames_without_functions(void)
   ljt.row = NULL;
 }
 
+/* Of an event of trace 0 the peer keeps the machine code's address alone. */
+static void trace_number_zero(void)
+{
+  ljp_symbols *s;
+  ljp_label trace, c;
+  ljp_record r;
+  memset(&r, 0, sizeof(r));
+  r.kind = LJP_RECORD_CSYM;
+  r.id = 0x1000;
+  r.name = "symbol";
+  r.name_size = 6;
+  LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+  LJT_EQ(ljp_symbols_define(s, &r), LJP_OK);
+  LJT_EQ(ljp_symbols_resolve(s, LJP_MODEL_CLASSIC, LJP_SOURCE_TRACE, 0,
+                             0x1008, &trace), LJP_OK);
+  LJT_EQ(ljp_symbols_resolve(s, LJP_MODEL_CLASSIC, LJP_SOURCE_C, 0x1008, 0,
+                             &c), LJP_OK);
+  LJT_OK(trace.kind != LJP_LABEL_NONE && trace.trace_kind == 0);
+  LJT_MEM(&trace, sizeof(trace), &c, sizeof(c));
+  LJT_EQ(ljp_symbols_resolve(s, LJP_MODEL_TRUE, LJP_SOURCE_TRACE, 0, 0x1008,
+                             &trace), LJP_OK);
+  LJT_EQ(trace.kind, LJP_LABEL_UNKNOWN_TRACE);
+  ljp_symbols_free(s);
+}
+
 /* -- Damage to each block in turn -- */
 
 static uint32_t ljt_u32(const unsigned char *p)
@@ -796,6 +821,7 @@ int main(int argc, char **argv)
   LJT_CASE(windows_by_marks);
   LJT_CASE(definitions_in_any_order);
   LJT_CASE(frames_without_functions);
+  LJT_CASE(trace_number_zero);
   LJT_CASE(one_damaged_block);
   LJT_CASE(all_definitions_lost);
   LJT_CASE(random_streams);
