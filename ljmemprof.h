@@ -5905,6 +5905,14 @@ static inline void ljmi_frames_next(ljmi_frames *it)
   }
 }
 
+/* Is the PC in the prototype's bytecode? Else it is stale, or in a trace's copy
+** of one, whose address may be another trace's later. */
+static inline int ljmi_pc_lasts(const BCIns *pc, GCproto *pt)
+{
+  return (uintptr_t)pc - (uintptr_t)proto_bc(pt) - sizeof(BCIns) <
+         pt->sizebc * sizeof(BCIns);
+}
+
 /* Position of the frame's bytecode in `pt`. The PC of a frame may be stale
 ** (while it closes upvalues, for one): 0 then. */
 static int ljmi_frames_pos(const ljmi_frames *it, GCproto *pt, BCPos *pos)
@@ -6296,6 +6304,7 @@ typedef struct ljm_vm {
   uint32_t cut, limited;   /* Stacks of one frame: what is missing. */
   ljmi_frameslot frames[LJMI_FRAMES];
   ljmi_siteslot sites[LJMI_CACHE * 2];
+  uintptr_t trace_low;     /* No key of a trace among them is below. */
   ljmi_level *levels;      /* Bottom first. */
   ljmi_level *fresh;       /* Top first, of the walk underway. */
   ljmi_link *links;        /* Of the levels, bottom first. */
@@ -6423,6 +6432,7 @@ static void ljmi_vm_forget(ljm_vm *vm)
   memset(vm->keys, 0, sizeof(vm->keys));
   memset(vm->frames, 0, sizeof(vm->frames));
   memset(vm->sites, 0, sizeof(vm->sites));
+  vm->trace_low = UINTPTR_MAX;
   ljmi_vm4_forget(vm);
 }
 
@@ -6538,7 +6548,7 @@ static LJMI_NOINLINE const ljmi_place *ljmi_vm3_lua(ljm_vm *vm,
   w.line = (uint64_t)lj_debug_line(pt, pos);
   ljmi_place_set(&c->place, &w);
   c->pc = it->pc;
-  c->pt = pt;
+  c->pt = ljmi_pc_lasts(it->pc, pt) ? pt : NULL;
   return &c->place;
 }
 
@@ -6758,8 +6768,14 @@ static uint32_t ljmi_vm4_function(ljm_vm *vm, GCproto *pt)
 /* Frame of a bytecode. */
 static uint32_t ljmi_vm4_line(ljm_vm *vm, GCproto *pt, BCPos pos)
 {
-  return ljm_encoder4_frame_lua(&vm->enc4, ljmi_vm4_function(vm, pt),
-                                (uint64_t)lj_debug_line(pt, pos));
+  uintptr_t key = (uintptr_t)(proto_bc(pt) + pos + 1);
+  ljmi_frameslot *c = ljmi_vm4_slot(vm, key);
+  if (LJMI_LIKELY(c->key == key && c->pt == pt)) return c->frame;
+  c->key = key;
+  c->pt = pt;
+  return c->frame = ljm_encoder4_frame_lua(&vm->enc4,
+                                           ljmi_vm4_function(vm, pt),
+                                           (uint64_t)lj_debug_line(pt, pos));
 }
 
 /* Frame of a bytecode by the PC after it. 0: the PC is stale. */
@@ -6767,13 +6783,10 @@ static uint32_t ljmi_vm4_pcframe(ljm_vm *vm, const ljmi_frames *it,
                                  GCproto *pt)
 {
   uintptr_t key = (uintptr_t)it->pc;
-  ljmi_frameslot *c = ljmi_vm4_slot(vm, key);
+  const ljmi_frameslot *c = ljmi_vm4_slot(vm, key);
   BCPos pos;
   if (LJMI_LIKELY(c->key == key && c->pt == pt)) return c->frame;
-  if (!ljmi_frames_pos(it, pt, &pos)) return 0;
-  c->key = key;
-  c->pt = pt;
-  return c->frame = ljmi_vm4_line(vm, pt, pos);
+  return ljmi_frames_pos(it, pt, &pos) ? ljmi_vm4_line(vm, pt, pos) : 0;
 }
 
 static uint32_t ljmi_vm4_cframe(ljm_vm *vm, uintptr_t addr)
@@ -7218,6 +7231,12 @@ static uint32_t ljmi_vm4_setsite(ljm_vm *vm, ljmi_siteslot *c, uintptr_t key,
   return c->site;
 }
 
+static void ljmi_vm4_dropsite(ljmi_siteslot *c)
+{
+  c->key = 0;
+  c->pt = NULL;
+}
+
 static inline int ljmi_vm4_known(const ljmi_siteslot *c, uintptr_t key,
                                  GCproto *pt, uint32_t stack, uint32_t state)
 {
@@ -7248,13 +7267,15 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_newsite(ljm_vm *vm, ljmi_siteslot *c,
                                                lua_State *L)
 {
   ljmi_frames at;
-  uint32_t frame;
+  uint32_t frame, site;
   at.L = L;
   at.pc = (const BCIns *)key;
   frame = pt ? ljmi_vm4_pcframe(vm, &at, pt) : ljmi_vm4_cframe(vm, key);
   if (!frame) frame = ljmi_vm4_gap(vm, LJM_GAP_UNKNOWN);
-  return ljmi_vm4_setsite(vm, c, key, pt, below, state,
+  site = ljmi_vm4_setsite(vm, c, key, pt, below, state,
                           ljmi_vm4_push(vm, below, frame));
+  if (pt && !ljmi_pc_lasts(at.pc, pt)) ljmi_vm4_dropsite(c);
+  return site;
 }
 
 /* The site of a function's frame, which is not a fast function's. */
@@ -7368,6 +7389,7 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_newtracesite(ljm_vm *vm,
                                                     lua_State *L, GCtrace *T)
 {
   uint32_t node = ra == (uintptr_t)T ? 0 : ljmi_sites_node(T, ra), leaf;
+  uintptr_t low = ra == (uintptr_t)T ? 0 : ra;
   if (node && !T->memprof->node[node].pt) {
     ljmi_frames root;
     ljmi_vm4_traceroot(&root, L, tvref(vm->g->jit_base));
@@ -7377,6 +7399,7 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_newtracesite(ljm_vm *vm,
     leaf = ljmi_vm4_chain(vm, T->memprof, node, below);
   else
     leaf = ljmi_vm4_push(vm, below, ljmi_vm4_traceframe(vm, T));
+  if (low < vm->trace_low) vm->trace_low = low;
   return ljmi_vm4_setsite(vm, c, ra, NULL, below, LJM_STATE_JIT, leaf);
 }
 
@@ -8248,6 +8271,7 @@ static ljm_status ljmi_vm4_setup(ljm_vm *vm)
   vm->level_cap = (uint32_t)cap;
   if (!vm->levels || !vm->fresh || !vm->links) return vm->mem.status;
   vm->level_root = 0;
+  vm->trace_low = UINTPTR_MAX;
   ljmi_vm4_forget(vm);
   if (vm->mean > 0) ljmi_vms_next(vm);
   (void)ljmi_vm4_mark(vm, LJM_MARK_START, 0);
@@ -8346,13 +8370,13 @@ static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
   if (vm->format == 3) {
     ljmi_set_remove(&vm->protos, (uint64_t)(uintptr_t)pt);
     for (i = 0; i < LJMI_CACHE; i++)
-      if (vm->pcs[i].pt == pt) vm->pcs[i].pc = NULL;
+      if (vm->pcs[i].pt == pt) vm->pcs[i].pt = NULL;
     return;
   }
   for (i = 0; i < LJMI_FRAMES; i++)
     if (vm->frames[i].pt == pt) vm->frames[i].key = 0;
   for (i = 0; i < LJMI_CACHE * 2; i++)
-    if (vm->sites[i].pt == pt) vm->sites[i].key = 0;
+    if (vm->sites[i].pt == pt) ljmi_vm4_dropsite(&vm->sites[i]);
   ljmi_vm4_forget(vm);
 }
 
@@ -8373,6 +8397,9 @@ static void ljmi_vm_newtrace(ljm_vm *vm, GCtrace *T)
     vm->keys[T->traceno % LJMI_CACHE].key = 0;
     return;
   }
+  ljmi_vm4_forget(vm); /* PCs may be in a trace that is no more. */
+  /* Code grows downwards: most often nothing can be known of its place. */
+  if ((uintptr_t)T->mcode + T->szmcode < vm->trace_low) return;
   for (i = 0; i < LJMI_CACHE * 2; i++)
     if (!vm->sites[i].pt && (ljmi_trace_holds(T, vm->sites[i].key) ||
                              vm->sites[i].key == (uintptr_t)T))
