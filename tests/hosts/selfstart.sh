@@ -52,7 +52,7 @@ await()
 serve()
 {
   : >out
-  "$record" "$@" ./host serve >out 2>err &
+  "$record" "--library=$tree" "$@" ./host serve >out 2>err &
   pid=$!
   await grep -q ready out
   host=$(pgrep -P $pid)
@@ -74,7 +74,9 @@ if near "$(kept open.bin)" 1000; then ok open; else fail "open"; fi
 if grep -q "process exit" log; then ok exit; else fail "exit: $(cat log)"; fi
 
 for value in file=no/x stack,file=x vms=0,file=x control "x" "file=" \
-             "vms=9999999999999999999999,file=x" "log=,file=x"; do
+             "vms=9999999999999999999999,file=x" "log=,file=x" "sample=/,file=x" \
+             "sample=:,file=x" "sample=k,file=x" "sample=5x,file=x" \
+             "sample=1kk,file=x" "stacks=0,file=x" "log=log,file=x"; do
   rm -f log
   LJMEMPROF="log=log,$value" ./host run 10 2>/dev/null
   if grep -q '^fail' log && [ ! -e x ]; then ok "refused $value"
@@ -82,6 +84,9 @@ for value in file=no/x stack,file=x vms=0,file=x control "x" "file=" \
 done
 LJMEMPROF="" ./host run 10
 ok empty
+LJMEMPROF="stacks=4,vms=5000000000,file=numbers.bin" ./host run 1000
+n=$(kept numbers.bin)
+if near "$n" 1000; then ok numbers; else fail "numbers: $n events"; fi
 
 # Standard error hears of a wrong value, and of what no log takes, once.
 # heard NAME VALUE WANT: what a host with several VMs says.
@@ -98,6 +103,15 @@ heard "no name" "stacks,file=" \
   'ljmemprof: LJMEMPROF: "file=" is not understood; nothing is recorded'
 heard folder "file=no/x" \
   'ljmemprof: no/x: No such file or directory; nothing is recorded'
+heard DEL $'a\177b,file=x' \
+  'ljmemprof: LJMEMPROF: "a?b" is not understood; nothing is recorded'
+heard "a log nowhere" "log=no/log,file=no/x" \
+  'ljmemprof: no/x: No such file or directory; nothing is recorded'
+zeros=$(printf %05000d 0)
+for value in "$zeros,file=x" "log=$zeros,file=x" "file=$zeros"; do
+  heard "5000 zeros" "$value" "ljmemprof: LJMEMPROF: \"${value:0:64}\" is not\
+ understood; nothing is recorded"
+done
 heard "a log" "log=log,file=no/x" ''
 heard "a log and a word" "log=log,stack,file=x" \
   'ljmemprof: LJMEMPROF: "stack" is not understood; nothing is recorded'
@@ -206,7 +220,7 @@ for format in 3 4; do
 done
 
 # Orders from outside, to a host under ljrecord.
-serve "--library=$tree" -o s.bin
+serve -o s.bin
 order()
 {
   local rc=0
