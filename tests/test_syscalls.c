@@ -165,7 +165,7 @@ WRAP(unsigned long, getauxval, (unsigned long type))
 
 /* How the loader's list differs from what it says. */
 typedef enum liar {
-  HONEST, NAMELESS, LONG_NAMES, PROGRAM_NAMED, MOVING, NOTES_AWAY
+  HONEST, NAMELESS, LONG_NAMES, PROGRAM_NAMED, MOVING, NOTES_AWAY, PROGRAM_ONLY
 } liar;
 
 static liar loader;
@@ -207,6 +207,9 @@ static int tell(struct dl_phdr_info *info, size_t size, void *user)
       phdr[i].p_align = 4;
     }
     lie.dlpi_phdr = phdr;
+    break;
+  case PROGRAM_ONLY:
+    if (t->listed > 0) return 0;
     break;
   default: break;
   }
@@ -651,6 +654,50 @@ static void moving_list(void)
   ljm_resolver_free(&r);
 }
 
+/* While the list changes, a module counts only if its file says that it is
+** the one: not if that cannot be opened. */
+static void moving_and_unsure(void)
+{
+  ljm_resolver r;
+  size_t i, loaded = 0;
+  loader = MOVING;
+  always(OPEN, EACCES);
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  LJT_OK(ljm_resolver_module_count(&r) > 1);
+  for (i = 0; i < ljm_resolver_module_count(&r); i++)
+    loaded += (size_t)ljm_resolver_module(&r, i)->loaded;
+  LJT_EQ(loaded, 1);
+  LJT_EQ(ljm_resolver_module(&r, 0)->loaded, 1);
+  quiet();
+  loader = HONEST;
+  ljm_resolver_free(&r);
+}
+
+/* The symbols of a module that is gone, or of which nothing can be known. */
+static void symbols_of(void)
+{
+  ljm_resolver r;
+  const ljm_loaded_module *m;
+  size_t count;
+  list_of(&r, &count, "own_function");
+  LJT_OK(count > 1);
+  m = ljm_resolver_module(&r, 0);
+  LJT_OK(ljm_resolver_symbols(&r, m) != NULL);
+  ljm_resolver_mark_dirty(&r);
+  always(PIPE, EMFILE);
+  LJT_OK(ljm_resolver_symbols(&r, m) == NULL);
+  quiet();
+  LJT_OK(ljm_resolver_symbols(&r, m) != NULL);
+  loader = PROGRAM_ONLY;
+  ljm_resolver_mark_dirty(&r);
+  LJT_EQ(ljm_resolver_refresh(&r), LJM_OK);
+  m = ljm_resolver_module(&r, 1);
+  LJT_EQ(m->loaded, 0);
+  LJT_OK(ljm_resolver_symbols(&r, m) == NULL);
+  loader = HONEST;
+  ljm_resolver_free(&r);
+}
+
 int main(int argc, char **argv)
 {
   char command[96];
@@ -671,6 +718,8 @@ int main(int argc, char **argv)
   LJT_CASE(unknown_vdso);
   LJT_CASE(lying_loader);
   LJT_CASE(moving_list);
+  LJT_CASE(moving_and_unsure);
+  LJT_CASE(symbols_of);
   snprintf(command, sizeof(command), "rm -rf %s", dir);
   if (system(command) != 0) return 1;
   return ljt_end();
