@@ -162,12 +162,14 @@ equal closing "$(wc -c <theirs)" 0
 if [ "$(id -u)" = 0 ]; then
   rm -f log
   cp host priv
-  patchlib=$tree/lib
+  # In a place that another user can read, as the tree's need not be.
+  mkdir lib
+  cp "$tree/lib/libluajit-5.1.so.2" lib/
   chown 65533:65533 priv
   chmod 2755 priv
   # The loader ignores LD_LIBRARY_PATH here: the path is built in.
   "$cc" -w -O1 "$here/host.c" -I "$tree/source/src" -o priv.new \
-    "$tree/lib/libluajit-5.1.so.2" -lpthread "-Wl,-rpath,$patchlib"
+    "$tree/lib/libluajit-5.1.so.2" -lpthread "-Wl,-rpath,$dir/lib"
   cat priv.new >priv
   chmod 2755 priv
   mkdir -m 777 open
