@@ -1020,6 +1020,9 @@ static void bad_order(void)
   }
   ljmi_entry_sort(NULL, v, n);
   for (i = 0; i < n; i++) LJT_EQ(v[i].vaddr, i < 36 ? i : n);
+  for (i = 0; i < n; i++) v[i].vaddr = i * 37 % n;
+  ljmi_heap_sort(NULL, v, n);
+  for (i = 0; i < n; i++) LJT_EQ(v[i].vaddr, i);
 }
 
 /* Each budget below what is needed is a clean refusal; so is each failure of
