@@ -47,7 +47,9 @@ if [ -n "$quick" ]; then
       bash tests/hosts/pages.sh build/ljrecord build/ljparse
   } >"$dir/log" 2>&1
 else
-  bash tests/run.sh --no-install >"$dir/log" 2>&1
+  shared=$top/../shared
+  bash tests/run.sh --no-install "--streams=${LJM_STREAMS:-$shared/streams}" \
+    "--workloads=${LJM_WORKLOADS:-$shared/workloads}" >"$dir/log" 2>&1
 fi || {
   tail -n 60 "$dir/log"
   die "the tests of the archive fail"
