@@ -4408,7 +4408,8 @@ static int ljmi_image_is_nested(const ljm_image *img)
   return 0;
 }
 
-/* Greatest ends by groups, then by groups of groups, and so on. */
+/* Greatest ends by groups, then by groups of groups, and so on. Of two
+** entries at least: one is not nested. */
 static ljm_status ljmi_image_build_ends(ljm_image *img)
 {
   size_t n, i, total = 0, from, to = 0;
@@ -4416,7 +4417,6 @@ static ljm_status ljmi_image_build_ends(ljm_image *img)
     n = (n + LJMI_GROUP - 1) / LJMI_GROUP;
     total += n;
   }
-  if (total == 0) return LJM_OK;
   img->ends = (uint64_t *)ljmi_alloc_array(img->mem, total, sizeof(uint64_t));
   if (!img->ends) return ljmi_fail(&img->error, img->mem->status, 0, 0);
   img->ends_count = total;
