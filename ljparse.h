@@ -8790,6 +8790,23 @@ static void ljpi_plant_coverage(ljpi_planter *pl)
   if (rss) ljp_tree_total(pl->t, "resident set, last seen", rss, 1);
 }
 
+/* What LJP_ALLOC_* add up to under the name of it, then its parts. */
+static void ljpi_plant_allocated(ljp_tree *t, const ljp_totals *s)
+{
+  uint64_t count = s->alloc_count, size = s->alloc_size;
+  ljpi_add(&count, s->realloc_count);
+  ljpi_add(&size, s->realloc_new_size);
+  ljp_tree_total(t, "allocations", count, 0);
+  ljp_tree_total(t, "allocated", size, 1);
+  ljp_tree_total(t, "allocations: new blocks", s->alloc_count, 0);
+  ljp_tree_total(t, "allocated: new blocks", s->alloc_size, 1);
+  ljp_tree_total(t, "allocations: blocks made another size",
+                 s->realloc_count, 0);
+  ljp_tree_total(t, "allocated: blocks made another size, new sizes",
+                 s->realloc_new_size, 1);
+  ljp_tree_total(t, "their old sizes", s->realloc_old_size, 1);
+}
+
 static void ljpi_plant_totals(ljpi_planter *pl)
 {
   ljp_totals sum;
@@ -8797,11 +8814,7 @@ static void ljpi_plant_totals(ljpi_planter *pl)
   ljp_tree *t = pl->t;
   ljp_aggregate_totals(&pl->p->aggregate, &sum);
   ljp_tree_total(t, "events", s->events, 0);
-  ljp_tree_total(t, "allocations", s->alloc_count, 0);
-  ljp_tree_total(t, "allocated", s->alloc_size, 1);
-  ljp_tree_total(t, "reallocations", s->realloc_count, 0);
-  ljp_tree_total(t, "reallocated to", s->realloc_new_size, 1);
-  ljp_tree_total(t, "reallocated from", s->realloc_old_size, 1);
+  ljpi_plant_allocated(t, s);
   ljp_tree_total(t, "deallocations", s->free_count, 0);
   ljp_tree_total(t, "deallocated", s->free_size, 1);
   ljp_tree_total(t, "held at the end, blocks", s->live_count, 0);

@@ -218,6 +218,48 @@ static void sums_are_the_aggregates(void)
   ljp_profile_free(p);
 }
 
+/* What a model's totals say under a name. */
+static uint64_t ljt_total(const char *model, const char *name)
+{
+  const char *v = ljt_json_first(ljt_json_get(model, "totals"));
+  for (; v; v = ljt_json_next(v))
+    if (ljt_json_is(ljt_json_at(v, 0), name))
+      return ljt_json_u64(ljt_json_at(v, 1));
+  LJT_OK(!name);
+  return 0;
+}
+
+/* "Allocated" is one thing on the page, in its sums and in its lists. */
+static void totals_are_the_sums(void)
+{
+  /* 100 bytes are allocated, then made 250. */
+  static const unsigned char events[] = {
+    'l', 'j', 's', 3, 0, 0, 0, 0x80, 'l', 'j', 'm', 3, 0, 0, 0,
+    1 << 2 | 1, 16, 100, 1 << 2 | 3, 16, 100, 32, 0xfa, 1, 0x80
+  };
+  ljp_profile *p = NULL;
+  ljp_tree *t = NULL;
+  const char *model = (const char *)text.data;
+  LJT_EQ(ljp_profile_new(&p, NULL), LJP_OK);
+  LJT_EQ(ljp_profile_feed(p, events, sizeof(events)), LJP_END);
+  LJT_EQ(ljp_profile_tree(p, NULL, &t), LJP_OK);
+  LJT_EQ(ljp_tree_prune(t, 0, 100), LJP_OK);
+  text.size = 0;
+  LJT_EQ(ljp_tree_model(t, ljt_write, &text), LJP_OK);
+  ljt_put(&text, "", 1);
+  LJT_EQ(ljt_sum(t, LJP_ALLOC_SIZE), 350);
+  LJT_EQ(ljt_total(model, "allocated"), 350);
+  LJT_EQ(ljt_total(model, "allocations"), 2);
+  LJT_EQ(ljt_total(model, "allocated: new blocks"), 100);
+  LJT_EQ(ljt_total(model, "allocations: new blocks"), 1);
+  LJT_EQ(ljt_total(model, "allocated: blocks made another size, new sizes"),
+         250);
+  LJT_EQ(ljt_total(model, "allocations: blocks made another size"), 1);
+  LJT_EQ(ljt_total(model, "their old sizes"), 100);
+  ljp_tree_free(t);
+  ljp_profile_free(p);
+}
+
 static void budgets(void)
 {
   static const struct {
@@ -443,6 +485,7 @@ int main(int argc, char **argv)
   LJT_CASE(source_is_shown_if_asked);
   LJT_CASE(folded_lines);
   LJT_CASE(sums_are_the_aggregates);
+  LJT_CASE(totals_are_the_sums);
   LJT_CASE(budgets);
   LJT_CASE(windows);
   LJT_CASE(timeline);

@@ -1,8 +1,9 @@
 // drive.js DIR - opens the reports in DIR in headless Chromium, as a reader
 // would, and says what is wrong with them. Made and called by viewers.sh.
 //   plain.html hostile.html diff.html   ljparse --format=html
-//   stacks.html brief.html marks.html kinds.html
+//   stacks.html brief.html marks.html kinds.html nearly.html
 //                                       the same, recorded by a luajit
+//   pruned.html                         stacks.html with paths folded
 //   plain.speedscope.json               ljparse --format=speedscope
 //   want.json                           what ljparse --format=json says
 "use strict";
@@ -290,7 +291,7 @@ async function stacks(browser) {
   check((await p.textContent("#p-sites tbody tr >> nth=0"))
     .includes("leakhunt.lua:40"), "and the first of the table");
   const kept = await p.$$eval("#p-sites thead th", h =>
-    h.findIndex(x => x.textContent === "Kept"));
+    h.findIndex(x => x.textContent === "Kept (blocks)"));
   check(kept > 0, "the share kept is a column");
   same(await p.$eval("#p-sites tbody tr", (r, i) => r.cells[i].textContent,
                      kept), "100\u00a0%", "all is kept of the leak");
@@ -299,6 +300,92 @@ async function stacks(browser) {
   await p.screenshot({ path: path.join(dir, "shot-stacks.png") });
   same(t.bad.join("; "), "", "page with stacks is quiet");
   await t.close();
+}
+
+/* Rows of a table as objects: column headings (without the arrow) to texts,
+** the name under "name". */
+const table = (page, panel) => page.$$eval(panel + " table", ([t]) => {
+  const head = [...t.querySelectorAll("thead th")].map((x, i) =>
+    i ? x.textContent.replace(/ .$/, "") : "name");
+  return [...t.querySelectorAll("tbody tr")].map(r =>
+    Object.fromEntries([...r.cells].map((c, i) => [head[i],
+                                                   c.textContent])));
+});
+
+/* Whatever is chosen and folded, a line has one number of each kind. */
+async function oneNumber(browser) {
+  if (!fs.existsSync(path.join(dir, "pruned.html"))) return;
+  const t = await open(browser, "pruned.html", {});
+  const p = t.page;
+  check((await p.textContent("#model")).includes("as (pruned) under"),
+        "paths were folded");
+  for (const m of ["1", "2", "3", "4"]) {
+    await p.keyboard.press("s");
+    await p.keyboard.press(m);
+    const rows = (await table(p, "#p-sites")).slice(0, 5);
+    for (const [i, row] of rows.entries()) {
+      await p.keyboard.press("s");
+      await p.click("#p-sites tbody tr:nth-child(" + (i + 1) + ") button");
+      const have = await p.$$eval("#detail .nums tr", r => r.map(x =>
+        [...x.cells].map((c, i) =>
+          i ? c.textContent.replace(/ [a-z]+$/, "") : c.textContent)));
+      for (const [k, size, count] of [
+        ["Allocated", "Allocated", "Allocations"],
+        ["Still in use", "In use", "Blocks"],
+        ["Peak", "Peak", "Peak blocks"],
+        ["Temporary", "Temporary", "Temp. count"]])
+        same((have.find(x => x[0] === k) || []).slice(1).join(),
+             row[size] + "," + row[count],
+             "measure " + m + ", panel of " + row.name + ", " + k);
+      await p.keyboard.press(m);
+    }
+  }
+  await t.close();
+}
+
+/* A line through which all goes shows that, whatever it allocates itself. */
+async function callees(browser) {
+  if (!fs.existsSync(path.join(dir, "pruned.html"))) return;
+  for (const file of ["pruned.html", "stacks.html"]) {
+    const t = await open(browser, file, {});
+    const p = t.page;
+    await p.keyboard.press("d");
+    for (let i = 0; i < 20; i++) {
+      const shut = await p.$("#p-files tbody [aria-expanded=false]");
+      if (!shut) break;
+      await shut.click();
+    }
+    const rows = await table(p, "#p-files");
+    const all = amount(await p.textContent("#tiles [data-k=inuse] .tv"));
+    const loop = rows.find(r => /line 80\b/.test(r.name));
+    check(loop && amount(loop["with callees"]) > 0.8 * all,
+          file + ": the request loop with callees", loop, all);
+    check(rows.length > 5 && rows.every(r => amount(r["with callees"]) >=
+          amount(r["In use"])), file + ": no less with callees than without");
+    check(rows.every(r => !r.name.includes("pruned")),
+          file + ": what was folded is no place");
+    await t.close();
+  }
+}
+
+/* 100 % is all, 0 % is nothing. */
+async function kept(browser) {
+  if (!fs.existsSync(path.join(dir, "nearly.html"))) return;
+  for (const file of ["nearly.html", "stacks.html", "plain.html"]) {
+    const t = await open(browser, file, {});
+    await t.page.keyboard.press("s");
+    await t.page.keyboard.press("2");
+    const rows = await table(t.page, "#p-sites");
+    for (const r of rows) {
+      const part = amount(r.Blocks), all = amount(r.Allocations);
+      same([/^100\D/.test(r["Kept (blocks)"]), /^0[^.]/.test(r["Kept (blocks)"])]
+        .join(), [all > 0 && part === all, part === 0].join(),
+        file + ": kept of " + r.name + " " + JSON.stringify(r));
+    }
+    if (file === "nearly.html")
+      same(rows[0]["Kept (blocks)"], ">99.9\u00a0%", "all but one is not all");
+    await t.close();
+  }
 }
 
 /* A run too short for marks of time: the timeline counts events. */
@@ -384,8 +471,8 @@ async function speedscope(browser) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
     args: ["--no-sandbox"] });
-  for (const part of [plain, shots, hostile, diff, stacks, brief,
-                      marks, kinds, speedscope])
+  for (const part of [plain, shots, hostile, diff, stacks, oneNumber,
+                      callees, kept, brief, marks, kinds, speedscope])
     await part(browser).catch(e => {
       failures++;
       console.log("FAIL " + part.name + ": " + e.stack);

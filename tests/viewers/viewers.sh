@@ -45,13 +45,19 @@ for metric in alloc inuse; do
     -o $metric.folded plain.bin
 done
 
-rm -f stacks.* brief.* kinds.* marks.*
+rm -f stacks.* pruned.* nearly.* brief.* kinds.* marks.*
 if [ -n "$luajit" ]; then
   "$luajit" -jmemprof=stacks.bin "$here/../../examples/leakhunt.lua" 5000
   for format in html speedscope pprof text; do
     "$ljparse" --min-share=0 --format=$format -o stacks.$format stacks.bin
   done
   mv stacks.speedscope stacks.speedscope.json
+  "$ljparse" --min-share=1 --format=html -o pruned.html stacks.bin
+  "$luajit" -joff -jmemprof=nearly.bin -e 'keep = {}
+    for i = 1, 60000 do keep[i] = { i } end
+    keep[1] = nil
+    collectgarbage()'
+  "$ljparse" --format=html -o nearly.html nearly.bin
   "$luajit" -jmemprof=brief.bin -e 'for i = 1, 200 do t = { i } end'
   "$ljparse" --format=html -o brief.html brief.bin
   "$luajit" -joff -e 'local m = require("jit.memprof")
