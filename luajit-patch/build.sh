@@ -127,6 +127,8 @@ unpack()
     *) set -- dir ;;
   esac
   mkdir -p "$sources"
+  exec 8>"$sources/lock" # Others may share the folder.
+  flock 8
   case $1 in
     dir)
       [ -e "$tree/src/lj_obj.h" ] || die "'$tree' is neither a TREE nor a LuaJIT source"
@@ -145,6 +147,7 @@ unpack()
       # One archive has a top folder, another has none.
       [ -e "$into/src" ] || { mv "$into"/*/* "$into"/*/.[!.]* "$into"; } ;;
   esac
+  exec 8>&-
   # Newer trees take their version from git or from this file.
   if [ -e "$into/.git" ]; then
     git -C "$into" show -s --format=%ct >"$into/.relver" 2>/dev/null || rm -f "$into/.relver"
