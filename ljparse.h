@@ -846,6 +846,13 @@ LJP_API ljp_status ljp_tree_budget(ljp_tree *t, const ljp_budget *budget,
 #include <arm_acle.h>
 #endif
 
+#if defined(__GNUC__) && defined(__SSE2__)
+#define LJPI_VECTORS
+typedef char ljpi_bytes16 __attribute__((__vector_size__(16)));
+typedef int32_t ljpi_words4 __attribute__((__vector_size__(16)));
+typedef float ljpi_floats4 __attribute__((__vector_size__(16)));
+#endif
+
 #if defined(__GNUC__)
 #define LJPI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define LJPI_PREFETCH(p) __builtin_prefetch(p)
@@ -1206,6 +1213,37 @@ LJPI_NOINLINE const unsigned char *ljpi_uleb_long(const unsigned char *p,
   return p + 10;
 }
 
+/* Puts the low 7 bits of the first byte and of `more` others, up to 7, side
+** by side. */
+typedef uint64_t (*ljpi_squeeze)(uint64_t x, unsigned more);
+
+LJPI_INLINE uint64_t ljpi_squeeze_plain(uint64_t x, unsigned more)
+{
+  x &= UINT64_C(0x7f7f7f7f7f7f7f7f) >> ((56 - 8 * more) & 63);
+  x = (x & UINT64_C(0x007f007f007f007f)) |
+      (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+  x = (x & UINT64_C(0x00003fff00003fff)) |
+      (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+  return (x & UINT64_C(0x000000000fffffff)) |
+         (x & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+#if defined(__GNUC__) && defined(__x86_64__)
+/* Two instructions, if the processor is fast at them: AMD's since Zen 3. */
+#define LJPI_SQUEEZE_NATIVE() \
+  (__builtin_cpu_supports("bmi2") && \
+   (__builtin_cpu_is("intel") || __builtin_cpu_supports("vpclmulqdq")))
+LJPI_INLINE uint64_t ljpi_squeeze_native(uint64_t x, unsigned more)
+{
+  __asm__("{bzhiq %1, %0, %0|bzhi %0, %0, %1}\n\t"
+          "{pextq %2, %0, %0|pext %0, %0, %2}"
+          : "+r"(x)
+          : "r"((uint64_t)more * 8 + 8), "r"(UINT64_C(0x7f7f7f7f7f7f7f7f))
+          : "cc");
+  return x;
+}
+#endif
+
 /* Number at p, of which 10 bytes may be read. Returns what follows, or NULL
 ** if it has more than 10 bytes or 64 bits. */
 LJPI_INLINE const unsigned char *ljpi_uleb(const unsigned char *p,
@@ -1213,7 +1251,7 @@ LJPI_INLINE const unsigned char *ljpi_uleb(const unsigned char *p,
 {
 #if defined(__GNUC__)
   uint64_t x, stop;
-  unsigned bits;
+  unsigned more;
   if (p[0] < 0x80) {
     *v = p[0];
     return p + 1;
@@ -1221,17 +1259,9 @@ LJPI_INLINE const unsigned char *ljpi_uleb(const unsigned char *p,
   x = ljpi_load64(p);
   stop = ~x & UINT64_C(0x8080808080808080);
   if (!LJPI_LIKELY(stop != 0)) return ljpi_uleb_long(p, v);
-  /* Keep what lies up to the first byte without bit 7; close the gaps. */
-  x &= stop ^ (stop - 1);
-  x &= UINT64_C(0x7f7f7f7f7f7f7f7f);
-  bits = (unsigned)__builtin_ctzll(stop);
-  x = (x & UINT64_C(0x007f007f007f007f)) |
-      (x & UINT64_C(0x7f007f007f007f00)) >> 1;
-  x = (x & UINT64_C(0x00003fff00003fff)) |
-      (x & UINT64_C(0x3fff00003fff0000)) >> 2;
-  *v = (x & UINT64_C(0x000000000fffffff)) |
-       (x & UINT64_C(0x0fffffff00000000)) >> 4;
-  return p + (bits >> 3) + 1;
+  more = (unsigned)__builtin_ctzll(stop) >> 3;
+  *v = ljpi_squeeze_plain(x, more);
+  return p + more + 1;
 #else
   return ljpi_uleb_long(p, v);
 #endif
@@ -1313,9 +1343,15 @@ struct ljp_decoder {
   ljpi_guess guess[2];        /* Without address, with. */
   ljpi_blocks blocks;
   uint32_t ordinary;          /* Bit h: header h is a plain event. */
+  ljp_status (*whole_events)(ljp_decoder *d, ljpi_cursor *c);
   size_t batch_count;
   ljp_event batch[LJPI_BATCH];
 };
+
+static ljp_status ljpi_whole_events_plain(ljp_decoder *d, ljpi_cursor *c);
+#ifdef LJPI_SQUEEZE_NATIVE
+static ljp_status ljpi_whole_events_native(ljp_decoder *d, ljpi_cursor *c);
+#endif
 
 static void ljpi_decoder_init(ljp_decoder *d, ljpi_mem *mem,
                               const ljp_handler *handler,
@@ -1328,6 +1364,10 @@ static void ljpi_decoder_init(ljp_decoder *d, ljpi_mem *mem,
   d->max_hold = ljpi_limit_or(lim ? lim->hold : 0, 256u << 20);
   d->max_records = ljpi_limit_or(lim ? lim->records : 0, UINT64_C(1) << 40);
   d->wanted = options ? options->trace_layout : LJP_TRACE_AUTO;
+  d->whole_events = ljpi_whole_events_plain;
+#ifdef LJPI_SQUEEZE_NATIVE
+  if (LJPI_SQUEEZE_NATIVE()) d->whole_events = ljpi_whole_events_native;
+#endif
 }
 
 LJP_API ljp_status ljp_decoder_new(ljp_decoder **out,
@@ -1648,42 +1688,124 @@ static ljp_status ljpi_event_header(ljp_decoder *d, ljpi_cursor *c)
   return ljpi_emit(d, &r);
 }
 
-/* Reads the plain event at p, of which LJPI_EVENT_MAX bytes may be read.
-** Returns what follows; NULL: it is none, or a number is malformed. */
-LJPI_INLINE const unsigned char *ljpi_event(const unsigned char *p,
-                                            uint32_t ordinary,
-                                            ljp_trace_layout layout,
-                                            ljp_event *ev)
+/* An event whose numbers are read one after the other, `at` bytes behind p so
+** far; LJPI_EVENT_MAX bytes may be read. */
+typedef struct ljpi_reader {
+  const unsigned char *p;
+  unsigned at;
+  unsigned bad;               /* Above 7: a number cannot be read. */
+  uint64_t ends;              /* Bit i: byte i, not read yet, ends a number. */
+} ljpi_reader;
+
+typedef uint64_t (*ljpi_read)(ljpi_reader *r);
+
+/* Any number. */
+LJPI_INLINE uint64_t ljpi_read_any(ljpi_reader *r)
 {
-  unsigned h = *p++;
-  if (h >= 32 || !(ordinary >> h & 1)) return NULL;
-  ev->kind = (uint8_t)(h & 3);
-  ev->source = (uint8_t)(h >> 2);
-  ev->id = ev->line = 0;
-  if (h >> 2 != LJP_SOURCE_INTERNAL) {
-    p = ljpi_uleb(p, &ev->id);
-    if (!p) return NULL;
-    if (h >> 2 == LJP_SOURCE_LUA ||
-        (h >> 2 == LJP_SOURCE_TRACE && layout == LJP_TRACE_WITH_ADDR)) {
-      p = ljpi_uleb(p, &ev->line);
-      if (!p) return NULL;
-    }
+  uint64_t v = 0;
+  const unsigned char *q = r->bad ? NULL : ljpi_uleb(r->p + r->at, &v);
+  if (q) r->at = (unsigned)(q - r->p);
+  else r->bad = 8;
+  return v;
+}
+
+#if defined(__GNUC__)
+#define LJPI_QUICK_MAX 32u    /* Bytes of an event that is read the short way:
+                              ** no number has to wait for the length of the
+                              ** one before it. */
+
+/* Ends of numbers in the first bytes at p, and behind them one for each number
+** of an event. */
+LJPI_INLINE uint64_t ljpi_ends(const unsigned char *p)
+{
+  uint64_t more = 0;
+  unsigned i;
+#ifdef LJPI_VECTORS
+  for (i = 0; i < LJPI_QUICK_MAX; i += 16) {
+    ljpi_bytes16 v;
+    memcpy(&v, p + i, sizeof(v));
+    more |= (uint64_t)(unsigned)__builtin_ia32_pmovmskb128(v) << i;
   }
-  if ((h & 3) == LJP_EVENT_ALLOC) {
+#else
+  for (i = 0; i < LJPI_QUICK_MAX; i += 8) {
+    uint64_t v = ljpi_load64(p + i) & UINT64_C(0x8080808080808080);
+    more |= (v >> 7) * UINT64_C(0x0102040810204080) >> 56 << i;
+  }
+#endif
+  return ~more;
+}
+
+/* A number of up to 8 bytes. */
+LJPI_INLINE uint64_t ljpi_read_quick(ljpi_squeeze squeeze, ljpi_reader *r)
+{
+  unsigned end = (unsigned)__builtin_ctzll(r->ends), more = end - r->at;
+  uint64_t x = ljpi_load64(r->p + r->at);
+  r->bad |= more;
+  r->at = end + 1;
+  r->ends &= r->ends - 1;
+  return squeeze(x, more);
+}
+
+LJPI_INLINE uint64_t ljpi_read_plain(ljpi_reader *r)
+{
+  return ljpi_read_quick(ljpi_squeeze_plain, r);
+}
+
+#ifdef LJPI_SQUEEZE_NATIVE
+LJPI_INLINE uint64_t ljpi_read_native(ljpi_reader *r)
+{
+  return ljpi_read_quick(ljpi_squeeze_native, r);
+}
+#endif
+#endif
+
+/* Bit s: locations of source s have two numbers. */
+static unsigned ljpi_lines(ljp_trace_layout layout)
+{
+  return 1u << LJP_SOURCE_LUA |
+         (layout == LJP_TRACE_WITH_ADDR ? 1u << LJP_SOURCE_TRACE : 0);
+}
+
+/* Reads a plain event. */
+LJPI_INLINE void ljpi_event(ljpi_read read, ljpi_reader *r, unsigned lines,
+                            ljp_event *ev)
+{
+  unsigned kind = *r->p & 3, source = *r->p >> 2;
+  ev->kind = (uint8_t)kind;
+  ev->source = (uint8_t)source;
+  if (source == LJP_SOURCE_INTERNAL) {
+    ev->id = ev->line = 0;
+  } else {
+    ev->id = read(r);
+    ev->line = lines >> source & 1 ? read(r) : 0;
+  }
+  if (kind == LJP_EVENT_ALLOC) {
     ev->old_addr = ev->old_size = 0;
   } else {
-    p = ljpi_uleb(p, &ev->old_addr);
-    if (!p) return NULL;
-    p = ljpi_uleb(p, &ev->old_size);
-    if (!p) return NULL;
-    if ((h & 3) == LJP_EVENT_FREE) {
+    ev->old_addr = read(r);
+    ev->old_size = read(r);
+    if (kind == LJP_EVENT_FREE) {
       ev->addr = ev->size = 0;
-      return p;
+      return;
     }
   }
-  p = ljpi_uleb(p, &ev->addr);
-  if (!p) return NULL;
-  return ljpi_uleb(p, &ev->size);
+  ev->addr = read(r);
+  ev->size = read(r);
+}
+
+/* Reads the plain event at p, of which LJPI_EVENT_MAX bytes may be read.
+** Returns what follows; NULL: a number is malformed. */
+LJPI_NOINLINE const unsigned char *ljpi_event_any(const unsigned char *p,
+                                                  unsigned lines,
+                                                  ljp_event *ev)
+{
+  ljpi_reader r;
+  r.p = p;
+  r.at = 1;
+  r.bad = 0;
+  r.ends = 0;
+  ljpi_event(ljpi_read_any, &r, lines, ev);
+  return r.bad ? NULL : p + r.at;
 }
 
 /* The number at or after p that cannot be read; there is one. */
@@ -1705,7 +1827,7 @@ static ljp_status ljpi_event_checked(ljp_decoder *d, ljpi_cursor *c)
   if (left > LJPI_EVENT_MAX) left = LJPI_EVENT_MAX;
   memset(tmp, 0, sizeof(tmp));
   memcpy(tmp, c->p, left);
-  q = ljpi_event(tmp, d->ordinary, d->layout, ev);
+  q = ljpi_event_any(tmp, ljpi_lines(d->layout), ev);
   if (!q) {
     const unsigned char *at = c->p + (ljpi_bad_number(tmp + 1) - tmp);
     if (ljpi_flush(d) != LJP_OK) return d->err.status;
@@ -1775,27 +1897,58 @@ static ljp_status ljpi_any_event(ljp_decoder *d, ljpi_cursor *c)
   return ljpi_bad(d, LJP_E_MALFORMED, c->p, c->p);
 }
 
-/* Plain events as long as each is whole beyond doubt, then one that may not
-** be or is something else. */
+/* Plain events as long as each is whole beyond doubt. */
+LJPI_INLINE ljp_status ljpi_whole_events(ljpi_read read, ljp_decoder *d,
+                                         ljpi_cursor *c)
+{
+  const unsigned char *p = c->p, *q, *const end = c->end;
+  ljp_event *const full = d->batch + LJPI_BATCH;
+  ljp_event *ev = d->batch + d->batch_count;
+  const uint64_t off = ljpi_off(d, p) - (uintptr_t)p;
+  const unsigned lines = ljpi_lines(d->layout);
+  uint32_t ordinary = d->ordinary;
+  if (d->layout == LJP_TRACE_AUTO) ordinary &= 0xffffu;
+  for (; end - p >= LJPI_EVENT_MAX; p = q) {
+    ljpi_reader r;
+    if (*p >= 32 || !(ordinary >> *p & 1)) break;
+    r.p = p;
+    r.at = 1;
+    r.bad = 0;
+    r.ends = ljpi_ends(p) & ~UINT64_C(1);
+    ljpi_event(read, &r, lines, ev);
+    q = p + r.at;
+    if (!LJPI_LIKELY(r.bad <= 7 && r.at <= LJPI_QUICK_MAX))
+      q = ljpi_event_any(p, lines, ev);
+    if (!q) break;
+    ev->off = off + (uintptr_t)p;
+    if (++ev < full) continue;
+    d->batch_count = LJPI_BATCH;
+    c->p = q;
+    if (ljpi_flush(d) != LJP_OK) return d->err.status;
+    ev = d->batch;
+  }
+  d->batch_count = (size_t)(ev - d->batch);
+  c->p = p;
+  return LJP_OK;
+}
+
+static ljp_status ljpi_whole_events_plain(ljp_decoder *d, ljpi_cursor *c)
+{
+  return ljpi_whole_events(ljpi_read_plain, d, c);
+}
+
+#ifdef LJPI_SQUEEZE_NATIVE
+static ljp_status ljpi_whole_events_native(ljp_decoder *d, ljpi_cursor *c)
+{
+  return ljpi_whole_events(ljpi_read_native, d, c);
+}
+#endif
+
+/* Plain events, then one that may not be whole or is something else. */
 static ljp_status ljpi_events(ljp_decoder *d, ljpi_cursor *c)
 {
-  const unsigned char *p = c->p, *q;
-  uint32_t ordinary = d->ordinary;
-  ljp_trace_layout layout = d->layout;
-  if (layout == LJP_TRACE_AUTO) ordinary &= 0xffffu;
-  while (c->end - p >= LJPI_EVENT_MAX) {
-    ljp_event *ev = &d->batch[d->batch_count];
-    q = ljpi_event(p, ordinary, layout, ev);
-    if (!q) break;
-    ev->off = ljpi_off(d, p);
-    p = q;
-    if (++d->batch_count == LJPI_BATCH && ljpi_flush(d) != LJP_OK) {
-      c->p = p;
-      return d->err.status;
-    }
-  }
-  c->p = p;
-  return ljpi_any_event(d, c);
+  ljp_status st = d->whole_events(d, c);
+  return st == LJP_OK ? ljpi_any_event(d, c) : st;
 }
 
 /* CRC-32C, eight bytes at a time. */
@@ -3855,6 +4008,8 @@ typedef struct ljpi_entry {
   uint32_t value;         /* + 1; 0: empty */
 } ljpi_entry;
 
+#define LJPI_MAP_WIDE 65536u  /* Up to here a quarter is filled, then half. */
+
 /* Open addressing with few probes; what finds no place (hostile keys) goes
 ** into trees of trees, so that no input makes it slow. */
 typedef struct ljpi_map {
@@ -3866,9 +4021,12 @@ typedef struct ljpi_map {
   int spilled;
 } ljpi_map;
 
+/* The same for all high bits of a hash: a table takes its low ones. */
 LJPI_INLINE size_t ljpi_map_hash(unsigned tag, uint64_t k1, uint64_t k2)
 {
-  return (size_t)ljpi_mix(k1 ^ (k2 + tag) * UINT64_C(0xd6e8feb86659fd93));
+  k1 ^= (k2 + tag) * UINT64_C(0xd6e8feb86659fd93);
+  k1 *= UINT64_C(0x9e3779b97f4a7c15);
+  return (size_t)(k1 ^ k1 >> 32);
 }
 
 static void ljpi_map_free(ljpi_map *m)
@@ -3945,7 +4103,7 @@ static ljp_status ljpi_map_grow(ljpi_map *m)
   void *p = NULL;
   ljpi_entry *v;
   ljp_status st;
-  if (m->count * 2 < m->cap) return LJP_OK;
+  if (m->count * (m->cap < LJPI_MAP_WIDE ? 4 : 2) < m->cap) return LJP_OK;
   if (m->count >= LJPI_NONE - 1) return LJP_E_NOMEM;
   st = ljpi_alloc_array(m->mem, &p, cap, sizeof(*v));
   if (st != LJP_OK) return st;
@@ -3987,58 +4145,76 @@ static ljp_status ljpi_map_set(ljpi_map *m, unsigned tag, uint64_t k1,
 
 /* - Live blocks - */
 
-#define LJPI_SEG_MIN 64u      /* Smallest number of homes of a segment, */
-#define LJPI_SEG_MAX 8192u    /* the greatest, */
-#define LJPI_SEG_SMALL 4096u  /* and the one below which memory is no care. */
-#define LJPI_SEG_PAD 128u     /* Slots behind the last home; most probes. */
+#define LJPI_LANES 5u         /* Blocks of a bucket. */
+#define LJPI_FULL 31u         /* All lanes taken, and none passed on. */
+#define LJPI_REACH 16u        /* Buckets that a block may lie in. */
+#define LJPI_SEG_MIN 16u      /* Smallest number of buckets of a segment, */
+#define LJPI_SEG_MAX 2048u    /* the greatest, */
+#define LJPI_SEG_SMALL 1024u  /* and the one below which memory is no care. */
 #define LJPI_DIR_MAX 22u      /* Bits of the directory. */
-/* A segment grows when 23 of 32 homes are taken, to where less than 18 are:
-** never more than 30 bytes a block, and each block is moved four times. */
-#define LJPI_SEG_MOST(homes) ((homes) / 32 * 23)
-#define LJPI_SEG_FILL(count) ((count) + (count) / 16 * 13 + 32)
+/* A segment grows when it holds 3.1 blocks a bucket, to where it holds 2.1:
+** never more than 30 bytes a block. */
+#define LJPI_SEG_MOST(buckets) ((buckets) * 3 + (buckets) / 8)
+#define LJPI_SEG_FILL(count) ((count) / 32 * 15 + 8)
 #define LJPI_LIVE_SLACK (UINT64_C(192) << 10)
-#define LJPI_BIG UINT32_MAX   /* Size stands in the tree of big ones. */
+#define LJPI_BIG 0xffffffu    /* Size stands in the tree of big ones. */
+#define LJPI_SITE_MAX 0xffffffu
 
-/* 16 bytes a live block. */
-typedef struct ljpi_live_slot {
-  uint64_t addr;
-  uint32_t site;          /* LJPI_NONE: empty */
-  uint32_t size;
-} ljpi_live_slot;
+/* A cache line. Of a block's address the low half, and in one word from the
+** top 16 bits of the high half, 24 of its site, 24 of its size. */
+typedef struct ljpi_bucket {
+  uint32_t used;              /* Bits of the lanes taken; from LJPI_PASSED on
+                              ** the number of blocks that belong here or
+                              ** further ahead, and lie behind. */
+  uint32_t low[LJPI_LANES];
+  uint64_t rest[LJPI_LANES];
+} ljpi_bucket;
 
-/* Blocks whose hash begins with the same `depth` bits. Linear probing; the
-** homes lie in the order of the hash's low half. */
+#define LJPI_PASSED 32u
+
+/* Blocks whose hash begins with the same `depth` bits. The hash's low half
+** says where a block belongs; if that is full it goes to the next bucket that
+** is not, round and round. */
 typedef struct ljpi_seg {
-  uint32_t homes, count, depth;
-  uint32_t most;          /* Count beyond which it grows. */
-  uint32_t wait;          /* Steps until a resize that failed is tried again:
-                          ** chosen addresses can make each one fail. */
-  ljpi_live_slot slot[1];
+  ljpi_bucket *bucket;        /* On a cache line's begin, behind this. */
+  uint32_t buckets, count, depth;
+  uint32_t most;              /* Count beyond which it grows, */
+  uint32_t least;             /* and below which it shrinks. */
+  uint32_t wait;              /* Steps until a resize that failed is tried
+                              ** again: chosen addresses can make each one
+                              ** fail. */
 } ljpi_seg;
 
 /* Extendible hashing: segments are grown and split one at a time, so nothing
 ** is ever copied as a whole. Growth stops where the table would pass 32 bytes
 ** for the most blocks that were live at once; blocks without a place, which
-** only chosen addresses can bring about, go into a tree of 24-byte nodes. */
+** only chosen addresses can bring about, and those that do not fit a lane go
+** into a tree of 24-byte nodes. */
 typedef struct ljpi_live {
   ljpi_mem *mem;
-  ljpi_seg **dir;         /* 2^depth */
-  unsigned depth;
+  ljpi_seg **dir;             /* 2^depth */
+  unsigned depth, shift;      /* shift: 63 - depth */
+  unsigned moves;             /* Number of segments exchanged for others. */
   ljpi_nodes nodes;
-  uint32_t tree, big;     /* roots; values: site << 32 | size, and size */
+  uint32_t tree, big;         /* roots; values: site << 32 | size, and size */
   size_t tree_count;
   uint64_t count, peak, size, max;
 } ljpi_live;
 
-static size_t ljpi_seg_size(uint32_t homes)
+static size_t ljpi_seg_size(uint32_t buckets)
 {
-  return offsetof(ljpi_seg, slot) +
-         (size_t)(homes + LJPI_SEG_PAD) * sizeof(ljpi_live_slot);
+  return sizeof(ljpi_seg) + ((size_t)buckets + 1) * sizeof(ljpi_bucket);
 }
 
-LJPI_INLINE uint32_t ljpi_home(uint64_t hash, uint32_t homes)
+/* Where in a segment a block belongs. */
+LJPI_INLINE ljpi_bucket *ljpi_home(const ljpi_seg *seg, uint64_t hash)
 {
-  return (uint32_t)(((hash & 0xffffffffu) * homes) >> 32);
+  return &seg->bucket[(hash & 0xffffffffu) * seg->buckets >> 32];
+}
+
+LJPI_INLINE ljpi_bucket *ljpi_behind(const ljpi_seg *seg, ljpi_bucket *b)
+{
+  return b + 1 < seg->bucket + seg->buckets ? b + 1 : seg->bucket;
 }
 
 /* Hash of an address: the directory takes the high bits, homes the low. */
@@ -4050,30 +4226,33 @@ LJPI_INLINE uint64_t ljpi_hash_addr(uint64_t addr)
 
 LJPI_INLINE size_t ljpi_dir_at(const ljpi_live *l, uint64_t hash)
 {
-  return l->depth ? (size_t)(hash >> (64 - l->depth)) : 0;
+  return (size_t)(hash >> 1 >> l->shift);
 }
 
-static ljp_status ljpi_seg_new(ljpi_live *l, uint32_t homes, uint32_t depth,
+static ljp_status ljpi_seg_new(ljpi_live *l, uint32_t buckets, uint32_t depth,
                                ljpi_seg **out)
 {
   void *p = NULL;
-  ljp_status st = ljpi_alloc_array(l->mem, &p, ljpi_seg_size(homes), 1);
+  ljpi_seg *seg;
+  ljp_status st = ljpi_alloc_array(l->mem, &p, ljpi_seg_size(buckets), 1);
   if (st != LJP_OK) return st;
-  *out = (ljpi_seg *)p;
-  (*out)->homes = homes;
-  (*out)->depth = depth;
-  (*out)->most = LJPI_SEG_MOST(homes);
-  (*out)->count = (*out)->wait = 0;
-  memset((*out)->slot, 0xff, (homes + LJPI_SEG_PAD) * sizeof(ljpi_live_slot));
-  l->size += ljpi_seg_size(homes);
+  *out = seg = (ljpi_seg *)p;
+  memset(seg, 0, ljpi_seg_size(buckets));
+  p = (char *)(seg + 1) + (0 - (uintptr_t)(seg + 1)) % sizeof(ljpi_bucket);
+  seg->bucket = (ljpi_bucket *)p;
+  seg->buckets = buckets;
+  seg->depth = depth;
+  seg->most = LJPI_SEG_MOST(buckets);
+  seg->least = buckets > LJPI_SEG_MIN ? buckets / 2 : 0;
+  l->size += ljpi_seg_size(buckets);
   return LJP_OK;
 }
 
 static void ljpi_seg_free(ljpi_live *l, ljpi_seg *seg)
 {
   if (!seg) return;
-  l->size -= ljpi_seg_size(seg->homes);
-  ljpi_free_array(l->mem, seg, ljpi_seg_size(seg->homes), 1);
+  l->size -= ljpi_seg_size(seg->buckets);
+  ljpi_free_array(l->mem, seg, ljpi_seg_size(seg->buckets), 1);
 }
 
 static void ljpi_live_free(ljpi_live *l)
@@ -4095,6 +4274,7 @@ static ljp_status ljpi_live_init(ljpi_live *l)
   ljp_status st = ljpi_alloc_array(l->mem, &p, 1, sizeof(*l->dir));
   if (st != LJP_OK) return st;
   l->dir = (ljpi_seg **)p;
+  l->shift = 63;
   st = ljpi_seg_new(l, LJPI_SEG_MIN, 0, &l->dir[0]);
   if (st == LJP_OK) return st;
   ljpi_free_array(l->mem, l->dir, 1, sizeof(*l->dir));
@@ -4102,28 +4282,127 @@ static ljp_status ljpi_live_init(ljpi_live *l)
   return st;
 }
 
-/* The block's slot, or where it can be put; NULL: no place within reach. */
-LJPI_INLINE ljpi_live_slot *ljpi_seg_probe(ljpi_seg *seg, uint64_t addr,
-                                           uint64_t hash)
+/* Number of the lowest bit of m, which is not 0. */
+LJPI_INLINE unsigned ljpi_lowest(unsigned m)
 {
-  ljpi_live_slot *s = &seg->slot[ljpi_home(hash, seg->homes)];
-  ljpi_live_slot *end = s + LJPI_SEG_PAD;
-  for (; s < end; s++)
-    if (s->site == LJPI_NONE || s->addr == addr) return s;
-  return NULL;
+#if defined(__GNUC__)
+  return (unsigned)__builtin_ctz(m);
+#else
+  unsigned i = 0;
+  while (!(m >> i & 1)) i++;
+  return i;
+#endif
 }
 
-/* Puts a block that is not there. 0: no place within reach. */
-LJPI_INLINE int ljpi_seg_put(ljpi_seg *seg, const ljpi_live_slot *s,
-                             uint64_t hash)
+/* Bits of the lanes that hold an address with this low half. */
+LJPI_INLINE unsigned ljpi_alike(const ljpi_bucket *b, uint32_t low)
 {
-  ljpi_live_slot *t = &seg->slot[ljpi_home(hash, seg->homes)];
-  ljpi_live_slot *end = t + LJPI_SEG_PAD;
-  while (t < end && t->site != LJPI_NONE) t++;
-  if (t == end) return 0;
-  *t = *s;
+#ifdef LJPI_VECTORS
+  int32_t k = (int32_t)low;
+  ljpi_words4 want = {k, k, k, k}, four;
+  memcpy(&four, b->low, sizeof(four));
+  four = (ljpi_words4)(four == want);
+  return b->used & ((unsigned)__builtin_ia32_movmskps((ljpi_floats4)four) |
+                    (unsigned)(b->low[4] == low) << 4);
+#else
+  return b->used & ((unsigned)(b->low[0] == low) |
+                    (unsigned)(b->low[1] == low) << 1 |
+                    (unsigned)(b->low[2] == low) << 2 |
+                    (unsigned)(b->low[3] == low) << 3 |
+                    (unsigned)(b->low[4] == low) << 4);
+#endif
+}
+
+/* Lane of an address; LJPI_LANES: it is not in this bucket. */
+LJPI_INLINE unsigned ljpi_lane(const ljpi_bucket *b, uint64_t addr)
+{
+  unsigned m = ljpi_alike(b, (uint32_t)addr);
+  for (; m; m &= m - 1) {
+    unsigned i = ljpi_lowest(m);
+    if (LJPI_LIKELY(b->rest[i] >> 48 == addr >> 32)) return i;
+  }
+  return LJPI_LANES;
+}
+
+/* A lane of a bucket. */
+typedef struct ljpi_spot {
+  ljpi_bucket *at;            /* NULL: none. */
+  size_t lane;
+} ljpi_spot;
+
+/* Where in a segment the block lies that belongs to `home`. */
+LJPI_NOINLINE ljpi_spot ljpi_seg_find(const ljpi_seg *seg, ljpi_bucket *home,
+                                      uint64_t addr)
+{
+  ljpi_spot spot;
+  unsigned i;
+  spot.at = home;
+  for (i = 0; i < LJPI_REACH; i++) {
+    spot.lane = ljpi_lane(spot.at, addr);
+    if (spot.lane < LJPI_LANES) return spot;
+    if (spot.at->used < LJPI_PASSED) break;
+    spot.at = ljpi_behind(seg, spot.at);
+  }
+  spot.at = NULL;
+  return spot;
+}
+
+/* Where a block is. */
+typedef struct ljpi_ref {
+  uint64_t addr, hash;
+  ljpi_seg *seg;
+  ljpi_bucket *home;          /* Where it belongs. */
+  ljpi_spot spot;             /* Where it lies; at: NULL: in the tree. */
+  uint32_t node;
+} ljpi_ref;
+
+/* Looks a block up. Returns whether it is there; *ref is for it anyway. */
+static int ljpi_live_find(const ljpi_live *l, uint64_t addr, ljpi_ref *ref)
+{
+  ref->addr = addr;
+  ref->hash = ljpi_hash_addr(addr);
+  ref->seg = l->dir[ljpi_dir_at(l, ref->hash)];
+  ref->home = ljpi_home(ref->seg, ref->hash);
+  ref->spot = ljpi_seg_find(ref->seg, ref->home, addr);
+  ref->node = 0;
+  if (ref->spot.at) return 1;
+  if (l->tree_count) ref->node = ljpi_tree_find(&l->nodes, l->tree, addr);
+  return ref->node != 0;
+}
+
+/* Takes the next free lane from `home` on. 0: none within reach. */
+static int ljpi_seg_put(ljpi_seg *seg, ljpi_bucket *home, uint32_t low,
+                        uint64_t rest)
+{
+  ljpi_bucket *b = home, *p;
+  unsigned i, lane;
+  for (i = 0; (b->used & LJPI_FULL) == LJPI_FULL; i++) {
+    if (i + 1 == LJPI_REACH) return 0;
+    b = ljpi_behind(seg, b);
+  }
+  for (p = home; p != b; p = ljpi_behind(seg, p)) p->used += LJPI_PASSED;
+  lane = ljpi_lowest(~b->used);
+  b->used |= 1u << lane;
+  b->low[lane] = low;
+  b->rest[lane] = rest;
   seg->count++;
   return 1;
+}
+
+/* Takes the block that belongs to `home` out of its lane. */
+LJPI_INLINE void ljpi_seg_remove(ljpi_seg *seg, ljpi_bucket *home,
+                                 ljpi_spot spot)
+{
+  for (; home != spot.at; home = ljpi_behind(seg, home))
+    home->used -= LJPI_PASSED;
+  home->used ^= 1u << spot.lane;
+  seg->count--;
+}
+
+/* Hash of the block in a lane. */
+LJPI_INLINE uint64_t ljpi_hash_lane(const ljpi_bucket *b, unsigned lane)
+{
+  return ljpi_hash_addr((b->rest[lane] >> 48) << 32 | b->low[lane]);
 }
 
 /* Moves what belongs to them from one segment into one or two others, the
@@ -4131,14 +4410,16 @@ LJPI_INLINE int ljpi_seg_put(ljpi_seg *seg, const ljpi_live_slot *s,
 static int ljpi_seg_move(const ljpi_seg *from, ljpi_seg *const *to,
                          unsigned bit)
 {
-  const ljpi_live_slot *s = from->slot;
-  const ljpi_live_slot *end = s + from->homes + LJPI_SEG_PAD;
-  for (; s < end; s++) {
-    uint64_t hash;
-    if (s->site == LJPI_NONE) continue;
-    hash = ljpi_hash_addr(s->addr);
-    if (!ljpi_seg_put(to[bit ? hash >> (64 - bit) & 1 : 0], s, hash))
-      return 0;
+  const ljpi_bucket *b = from->bucket, *end = b + from->buckets;
+  unsigned m;
+  for (; b < end; b++) {
+    for (m = b->used & LJPI_FULL; m; m &= m - 1) {
+      unsigned i = ljpi_lowest(m);
+      uint64_t hash = ljpi_hash_lane(b, i);
+      ljpi_seg *seg = to[bit ? hash >> (64 - bit) & 1 : 0];
+      if (!ljpi_seg_put(seg, ljpi_home(seg, hash), b->low[i], b->rest[i]))
+        return 0;
+    }
   }
   return 1;
 }
@@ -4157,24 +4438,27 @@ static void ljpi_dir_set(ljpi_live *l, uint64_t hash, ljpi_seg *seg)
   size_t n = (size_t)1 << (l->depth - seg->depth), i;
   size_t at = ljpi_dir_at(l, hash) & ~(n - 1);
   for (i = 0; i < n; i++) l->dir[at + i] = seg;
+  l->moves++;
 }
 
 /* Exchanges the segment of `hash` for one of another size. */
-static ljp_status ljpi_seg_resize(ljpi_live *l, uint64_t hash, uint32_t homes,
-                                  int *done)
+static ljp_status ljpi_seg_resize(ljpi_live *l, uint64_t hash,
+                                  uint32_t buckets)
 {
   ljpi_seg *old = l->dir[ljpi_dir_at(l, hash)], *seg;
   ljp_status st;
-  *done = 0;
-  if (homes > old->homes && !ljpi_live_may(l, ljpi_seg_size(homes) -
-                                                  ljpi_seg_size(old->homes)))
+  if (buckets > old->buckets &&
+      !ljpi_live_may(l, ljpi_seg_size(buckets) - ljpi_seg_size(old->buckets)))
     return LJP_OK;
-  st = ljpi_seg_new(l, homes, old->depth, &seg);
+  st = ljpi_seg_new(l, buckets, old->depth, &seg);
   if (st != LJP_OK) return st;
-  *done = ljpi_seg_move(old, &seg, 0);
-  if (*done) ljpi_dir_set(l, hash, seg);
-  else old->wait = old->homes;
-  ljpi_seg_free(l, *done ? old : seg);
+  if (ljpi_seg_move(old, &seg, 0)) {
+    ljpi_dir_set(l, hash, seg);
+    ljpi_seg_free(l, old);
+  } else {
+    old->wait = LJPI_LANES * old->buckets;
+    ljpi_seg_free(l, seg);
+  }
   return LJP_OK;
 }
 
@@ -4189,44 +4473,45 @@ static ljp_status ljpi_dir_double(ljpi_live *l)
   ljpi_free_array(l->mem, l->dir, n, sizeof(*l->dir));
   l->dir = (ljpi_seg **)p;
   l->depth++;
+  l->shift--;
   return LJP_OK;
 }
 
-/* Number of homes for `count` blocks. */
-static uint32_t ljpi_seg_homes(uint32_t count)
+/* Number of buckets for `count` blocks. */
+static uint32_t ljpi_seg_buckets(uint32_t count)
 {
-  uint32_t homes = LJPI_SEG_FILL(count);
-  if (homes < LJPI_SEG_SMALL) homes += homes / 2;
-  if (homes < LJPI_SEG_MIN) homes = LJPI_SEG_MIN;
-  return homes < LJPI_SEG_MAX ? homes : LJPI_SEG_MAX;
+  uint32_t n = LJPI_SEG_FILL(count);
+  if (n < LJPI_SEG_SMALL) n += n / 2;
+  if (n < LJPI_SEG_MIN) n = LJPI_SEG_MIN;
+  return n < LJPI_SEG_MAX ? n : LJPI_SEG_MAX;
 }
 
 /* How many of a segment's blocks have the next hash bit set. */
 static uint32_t ljpi_seg_ones(const ljpi_seg *seg)
 {
   uint32_t i, ones = 0;
-  for (i = 0; i < seg->homes + LJPI_SEG_PAD; i++)
-    if (seg->slot[i].site != LJPI_NONE)
-      ones += (uint32_t)(ljpi_hash_addr(seg->slot[i].addr) >>
+  unsigned m;
+  for (i = 0; i < seg->buckets; i++)
+    for (m = seg->bucket[i].used & LJPI_FULL; m; m &= m - 1)
+      ones += (uint32_t)(ljpi_hash_lane(&seg->bucket[i], ljpi_lowest(m)) >>
                          (63 - seg->depth)) & 1;
   return ones;
 }
 
 /* Splits the segment of `hash` in two by the next bit. */
-static ljp_status ljpi_seg_split(ljpi_live *l, uint64_t hash, int *done)
+static ljp_status ljpi_seg_split(ljpi_live *l, uint64_t hash)
 {
   ljpi_seg *old = l->dir[ljpi_dir_at(l, hash)], *to[2] = {NULL, NULL};
   uint32_t depth = old->depth + 1, ones = ljpi_seg_ones(old);
-  uint32_t homes[2];
+  uint32_t n[2];
   uint64_t more;
   ljp_status st;
-  *done = 0;
-  old->wait = old->homes;
-  homes[0] = ljpi_seg_homes(old->count - ones);
-  homes[1] = ljpi_seg_homes(ones);
-  more = ljpi_seg_size(homes[0]) + ljpi_seg_size(homes[1]);
-  more = more > ljpi_seg_size(old->homes)
-         ? more - ljpi_seg_size(old->homes) : 0;
+  old->wait = LJPI_LANES * old->buckets;
+  n[0] = ljpi_seg_buckets(old->count - ones);
+  n[1] = ljpi_seg_buckets(ones);
+  more = ljpi_seg_size(n[0]) + ljpi_seg_size(n[1]);
+  more = more > ljpi_seg_size(old->buckets)
+         ? more - ljpi_seg_size(old->buckets) : 0;
   if (old->depth == l->depth) {
     if (depth > LJPI_DIR_MAX ||
         !ljpi_live_may(l, more + ((uint64_t)sizeof(*l->dir) << l->depth)))
@@ -4236,18 +4521,17 @@ static ljp_status ljpi_seg_split(ljpi_live *l, uint64_t hash, int *done)
   } else if (!ljpi_live_may(l, more)) {
     return LJP_OK;
   }
-  st = ljpi_seg_new(l, homes[0], depth, &to[0]);
-  if (st == LJP_OK) st = ljpi_seg_new(l, homes[1], depth, &to[1]);
-  if (st == LJP_OK) *done = ljpi_seg_move(old, to, depth);
-  if (*done) {
+  st = ljpi_seg_new(l, n[0], depth, &to[0]);
+  if (st == LJP_OK) st = ljpi_seg_new(l, n[1], depth, &to[1]);
+  if (st == LJP_OK && ljpi_seg_move(old, to, depth)) {
     uint64_t bit = UINT64_C(1) << (64 - depth);
     ljpi_dir_set(l, hash & ~bit, to[0]);
     ljpi_dir_set(l, hash | bit, to[1]);
     ljpi_seg_free(l, old);
-  } else {
-    ljpi_seg_free(l, to[0]);
-    ljpi_seg_free(l, to[1]);
+    return LJP_OK;
   }
+  ljpi_seg_free(l, to[0]);
+  ljpi_seg_free(l, to[1]);
   return st;
 }
 
@@ -4260,116 +4544,87 @@ static int ljpi_seg_waits(ljpi_seg *seg)
 }
 
 /* Makes room in the segment of `hash`, if it is filled well and may grow. */
-static ljp_status ljpi_live_grow(ljpi_live *l, uint64_t hash, int *done)
+static ljp_status ljpi_live_grow(ljpi_live *l, uint64_t hash)
 {
   ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
-  uint32_t homes;
-  *done = 0;
-  if (seg->count < seg->homes / 2 || ljpi_seg_waits(seg)) return LJP_OK;
-  if (seg->homes >= LJPI_SEG_MAX || LJPI_SEG_FILL(seg->count) > LJPI_SEG_MAX)
-    return ljpi_seg_split(l, hash, done);
-  homes = ljpi_seg_homes(seg->count);
-  if (homes <= seg->homes) homes = seg->homes + seg->homes / 4;
-  if (homes > LJPI_SEG_MAX) homes = LJPI_SEG_MAX;
-  return ljpi_seg_resize(l, hash, homes, done);
-}
-
-/* Where a block is, or could be put. */
-typedef struct ljpi_ref {
-  ljpi_seg *seg;
-  ljpi_live_slot *slot;   /* NULL: none within reach. */
-  uint32_t node;          /* Not 0: it is in the tree. */
-} ljpi_ref;
-
-/* Looks a block up. Returns whether it is there; fills *ref anyway. */
-LJPI_INLINE int ljpi_live_find(const ljpi_live *l, uint64_t addr,
-                               uint64_t hash, ljpi_ref *ref)
-{
-  ref->seg = l->dir[ljpi_dir_at(l, hash)];
-  ref->slot = ljpi_seg_probe(ref->seg, addr, hash);
-  ref->node = 0;
-  if (ref->slot && ref->slot->site != LJPI_NONE) return 1;
-  if (LJPI_LIKELY(l->tree_count == 0)) return 0;
-  ref->node = ljpi_tree_find(&l->nodes, l->tree, addr);
-  return ref->node != 0;
+  uint32_t n;
+  if (seg->count < 2 * seg->buckets || ljpi_seg_waits(seg)) return LJP_OK;
+  if (seg->buckets >= LJPI_SEG_MAX || LJPI_SEG_FILL(seg->count) > LJPI_SEG_MAX)
+    return ljpi_seg_split(l, hash);
+  n = ljpi_seg_buckets(seg->count);
+  if (n <= seg->buckets) n = seg->buckets + seg->buckets / 4;
+  return ljpi_seg_resize(l, hash, n < LJPI_SEG_MAX ? n : LJPI_SEG_MAX);
 }
 
 /* What is known of a block that was found. */
-LJPI_INLINE void ljpi_live_get(const ljpi_live *l, uint64_t addr,
-                               const ljpi_ref *ref, ljp_block *out)
+static void ljpi_live_get(const ljpi_live *l, const ljpi_ref *ref,
+                          ljp_block *out)
 {
-  uint32_t size;
-  out->addr = addr;
-  if (LJPI_LIKELY(ref->node == 0)) {
-    out->site = ref->slot->site;
-    size = ref->slot->size;
+  uint64_t value;
+  out->addr = ref->addr;
+  if (ref->spot.at) {
+    value = ref->spot.at->rest[ref->spot.lane];
+    out->site = (uint32_t)(value >> 24) & LJPI_SITE_MAX;
   } else {
-    uint64_t packed = ljpi_at(&l->nodes, ref->node)->value;
-    out->site = (uint32_t)(packed >> 32);
-    size = (uint32_t)packed;
+    value = ljpi_at(&l->nodes, ref->node)->value;
+    out->site = (uint32_t)(value >> 32);
   }
-  out->size = LJPI_LIKELY(size != LJPI_BIG)
-              ? size
-              : ljpi_at(&l->nodes,
-                        ljpi_tree_find(&l->nodes, l->big, addr))->value;
-}
-
-/* Takes a slot out and closes the gap. What belongs there is found within the
-** most probes. */
-LJPI_INLINE void ljpi_seg_remove(ljpi_seg *seg, ljpi_live_slot *s)
-{
-  ljpi_live_slot *end = seg->slot + seg->homes + LJPI_SEG_PAD, *t;
-  for (t = s + 1; t < end && t->site != LJPI_NONE &&
-                  t - s < (ptrdiff_t)LJPI_SEG_PAD; t++) {
-    if (seg->slot + ljpi_home(ljpi_hash_addr(t->addr), seg->homes) > s)
-      continue;
-    *s = *t;
-    s = t;
-  }
-  s->site = LJPI_NONE;
-  seg->count--;
+  out->size = value & LJPI_BIG;
+  if (out->size == LJPI_BIG)
+    out->size = ljpi_at(&l->nodes, ljpi_tree_find(&l->nodes, l->big,
+                                                  ref->addr))->value;
 }
 
 /* Forgets a block that was found. */
-LJPI_INLINE void ljpi_live_remove(ljpi_live *l, uint64_t addr, uint64_t hash,
-                                  const ljpi_ref *ref)
+static void ljpi_live_remove(ljpi_live *l, const ljpi_ref *ref)
 {
-  uint64_t packed;
-  uint32_t size;
-  int done;
+  uint64_t value;
   l->count--;
-  if (LJPI_LIKELY(ref->node == 0)) {
-    size = ref->slot->size;
-    ljpi_seg_remove(ref->seg, ref->slot);
-    if (ref->seg->count < ref->seg->homes / 8 &&
-        ref->seg->homes > LJPI_SEG_MIN && !ljpi_seg_waits(ref->seg))
-      (void)ljpi_seg_resize(l, hash, ljpi_seg_homes(ref->seg->count), &done);
+  if (ref->spot.at) {
+    value = ref->spot.at->rest[ref->spot.lane];
+    ljpi_seg_remove(ref->seg, ref->home, ref->spot);
+    if (ref->seg->count < ref->seg->least && !ljpi_seg_waits(ref->seg))
+      (void)ljpi_seg_resize(l, ref->hash, ljpi_seg_buckets(ref->seg->count));
   } else {
-    ljpi_tree_remove(&l->nodes, &l->tree, addr, &packed);
+    ljpi_tree_remove(&l->nodes, &l->tree, ref->addr, &value);
     l->tree_count--;
-    size = (uint32_t)packed;
   }
-  if (size == LJPI_BIG) ljpi_tree_remove(&l->nodes, &l->big, addr, &packed);
+  if ((value & LJPI_BIG) == LJPI_BIG)
+    ljpi_tree_remove(&l->nodes, &l->big, ref->addr, &value);
+  if (l->tree == 0 && l->big == 0 && l->nodes.chunk_count > 1)
+    ljpi_nodes_free(&l->nodes);
 }
 
-/* Room for a block that is not in the table: a slot, or NULL and a node. */
-static ljp_status ljpi_live_room(ljpi_live *l, uint64_t addr, uint64_t hash,
-                                 ljpi_ref *ref)
+/* What a lane holds beside the low half of the address. */
+LJPI_INLINE uint64_t ljpi_rest(uint64_t addr, uint32_t site, uint64_t size)
 {
+  return addr >> 32 << 48 | (uint64_t)site << 24 | size;
+}
+
+/* Puts a block that is not there into a lane, if it fits and there is one
+** within reach, or else into the tree. */
+static ljp_status ljpi_live_place(ljpi_live *l, uint64_t hash,
+                                  const ljp_block *b, uint64_t size)
+{
+  uint64_t rest = ljpi_rest(b->addr, b->site, size);
+  ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  uint32_t low = (uint32_t)b->addr, node;
   ljp_status st;
-  int done = 0;
-  if (!ref->slot || ref->seg->count >= ref->seg->most) {
-    st = ljpi_live_grow(l, hash, &done);
+  int made;
+  if (b->addr >> 48 == 0 && b->site <= LJPI_SITE_MAX) {
+    if (seg->count < seg->most &&
+        ljpi_seg_put(seg, ljpi_home(seg, hash), low, rest))
+      return LJP_OK;
+    st = ljpi_live_grow(l, hash);
     if (st != LJP_OK) return st;
-    ref->seg = l->dir[ljpi_dir_at(l, hash)];
-    if (done) ref->slot = ljpi_seg_probe(ref->seg, addr, hash);
+    seg = l->dir[ljpi_dir_at(l, hash)];
+    if (ljpi_seg_put(seg, ljpi_home(seg, hash), low, rest)) return LJP_OK;
   }
-  /* Beyond this load probes get long: the tree is better. */
-  if (ref->slot && ref->seg->count < ref->seg->homes / 8 * 7) return LJP_OK;
-  ref->slot = NULL;
-  st = ljpi_tree_insert(&l->nodes, &l->tree, addr, &ref->node, &done);
-  if (st == LJP_OK) l->tree_count++;
-  return st;
+  st = ljpi_tree_insert(&l->nodes, &l->tree, b->addr, &node, &made);
+  if (st != LJP_OK) return st;
+  l->tree_count++;
+  ljpi_at(&l->nodes, node)->value = (uint64_t)b->site << 32 | size;
+  return LJP_OK;
 }
 
 /* Notes the size of a big block. */
@@ -4382,69 +4637,86 @@ static ljp_status ljpi_live_big(ljpi_live *l, uint64_t addr, uint64_t size)
   return st;
 }
 
-/* Adds a block in any case but the plain one. */
-LJPI_NOINLINE ljp_status ljpi_live_add_slow(ljpi_live *l, uint64_t hash,
-                                            const ljp_block *b,
-                                            ljpi_ref *ref)
+/* Adds a block that is not there. */
+static ljp_status ljpi_live_add(ljpi_live *l, uint64_t hash,
+                                const ljp_block *b)
 {
-  uint32_t small = b->size < LJPI_BIG ? (uint32_t)b->size : LJPI_BIG;
-  uint64_t was;
+  uint64_t size = b->size < LJPI_BIG ? b->size : LJPI_BIG, was;
   ljp_status st = LJP_OK;
   if (l->count >= l->max) {
     l->mem->hit = LJP_LIMIT_LIVE;
     return LJP_E_LIMIT;
   }
-  if (small == LJPI_BIG) st = ljpi_live_big(l, b->addr, b->size);
+  if (size == LJPI_BIG) st = ljpi_live_big(l, b->addr, b->size);
   if (st != LJP_OK) return st;
-  st = ljpi_live_room(l, b->addr, hash, ref);
-  if (st != LJP_OK) {
-    if (small == LJPI_BIG)
-      ljpi_tree_remove(&l->nodes, &l->big, b->addr, &was);
-    return st;
+  st = ljpi_live_place(l, hash, b, size);
+  if (st == LJP_OK) {
+    if (++l->count > l->peak) l->peak = l->count;
+  } else if (size == LJPI_BIG) {
+    ljpi_tree_remove(&l->nodes, &l->big, b->addr, &was);
   }
-  if (ref->slot) {
-    ref->slot->addr = b->addr;
-    ref->slot->site = b->site;
-    ref->slot->size = small;
-    ref->seg->count++;
-  } else {
-    ljpi_at(&l->nodes, ref->node)->value = (uint64_t)b->site << 32 | small;
-  }
-  if (++l->count > l->peak) l->peak = l->count;
-  return LJP_OK;
-}
-
-/* Adds a block that was looked for and not found. */
-LJPI_INLINE ljp_status ljpi_live_add(ljpi_live *l, uint64_t hash,
-                                     const ljp_block *b, ljpi_ref *ref)
-{
-  if (!LJPI_LIKELY(ref->slot && ref->seg->count < ref->seg->most &&
-                   b->size < LJPI_BIG && l->count < l->max))
-    return ljpi_live_add_slow(l, hash, b, ref);
-  ref->slot->addr = b->addr;
-  ref->slot->site = b->site;
-  ref->slot->size = (uint32_t)b->size;
-  ref->seg->count++;
-  if (++l->count > l->peak) l->peak = l->count;
-  return LJP_OK;
+  return st;
 }
 
 /* Sets what is known of a block, which was found or not. */
-LJPI_INLINE ljp_status ljpi_live_set(ljpi_live *l, uint64_t hash,
-                                     const ljp_block *b, ljpi_ref *ref,
-                                     int found)
+static ljp_status ljpi_live_set(ljpi_live *l, const ljp_block *b,
+                                const ljpi_ref *ref, int found)
 {
-  if (found) {
-    if (LJPI_LIKELY(ref->node == 0 && ref->slot->size != LJPI_BIG &&
-                    b->size < LJPI_BIG)) {
-      ref->slot->site = b->site;
-      ref->slot->size = (uint32_t)b->size;
-      return LJP_OK;
-    }
-    ljpi_live_remove(l, b->addr, hash, ref);
-    ljpi_live_find(l, b->addr, hash, ref);
+  ljpi_spot spot = ref->spot;
+  if (!found) return ljpi_live_add(l, ref->hash, b);
+  if (spot.at && (spot.at->rest[spot.lane] & LJPI_BIG) != LJPI_BIG &&
+      b->size < LJPI_BIG && b->site <= LJPI_SITE_MAX) {
+    spot.at->rest[spot.lane] = ljpi_rest(b->addr, b->site, b->size);
+    return LJP_OK;
   }
-  return ljpi_live_add(l, hash, b, ref);
+  ljpi_live_remove(l, ref);
+  return ljpi_live_add(l, ref->hash, b);
+}
+
+/* Where a block lies, most likely where it belongs. */
+LJPI_INLINE ljpi_spot ljpi_seg_near(const ljpi_seg *seg, ljpi_bucket *home,
+                                    uint64_t addr)
+{
+  unsigned m = ljpi_alike(home, (uint32_t)addr);
+  ljpi_spot spot;
+  spot.at = home;
+  spot.lane = m ? ljpi_lowest(m) : 0;
+  if (LJPI_LIKELY(m != 0 && home->rest[spot.lane] >> 48 == addr >> 32))
+    return spot;
+  return ljpi_seg_find(seg, home, addr);
+}
+
+#define LJPI_QUICK_SIZE 23    /* Bits of the sizes of quick events. */
+
+/* Puts a small block that is not in the tree into its segment, if it is not
+** there and finds a lane. */
+LJPI_NOINLINE int ljpi_seg_add(ljpi_seg *seg, ljpi_bucket *home,
+                               uint64_t addr, uint64_t rest)
+{
+  return !ljpi_seg_find(seg, home, addr).at &&
+         ljpi_seg_put(seg, home, (uint32_t)addr, rest);
+}
+
+/* Adds a small block of a low site, if it is not there and needs nothing but a
+** lane. Returns whether it did; the caller counts it. */
+LJPI_INLINE int ljpi_live_quick(const ljpi_live *l, ljpi_seg *seg,
+                                ljpi_bucket *home, uint64_t addr,
+                                uint32_t site, uint64_t size)
+{
+  uint64_t rest = ljpi_rest(addr, site, size);
+  unsigned lane;
+  if (!LJPI_LIKELY((addr >> 48 | size >> LJPI_QUICK_SIZE |
+                    l->tree_count) == 0 && seg->count < seg->most))
+    return 0;
+  if (!LJPI_LIKELY(home->used < LJPI_FULL &&
+                   ljpi_alike(home, (uint32_t)addr) == 0))
+    return ljpi_seg_add(seg, home, addr, rest);
+  lane = ljpi_lowest(~home->used);
+  home->used |= 1u << lane;
+  home->low[lane] = (uint32_t)addr;
+  home->rest[lane] = rest;
+  seg->count++;
+  return 1;
 }
 
 /* - Sites - */
@@ -4462,17 +4734,24 @@ typedef struct ljpi_place {
   uint32_t key, row[3], last_row, last_over;
 } ljpi_place;
 
-/* A site's sums in the true model, those of allocations first. */
+/* A site's sums in the true model that most events change: a cache line. What
+** is changed alike does not stand side by side, or compilers would read two
+** numbers at once, which has to wait for those that were written singly. */
 typedef struct ljpi_sums {
-  uint64_t alloc_count, alloc_size;
-  uint64_t live_count, live_size;
-  uint64_t peak_count, peak_size, stamp;  /* live_* at peak number `stamp` */
+  uint64_t alloc_count;
+  uint64_t stamp;         /* peak_* are live_* at peak number `stamp` */
+  uint64_t alloc_size;
   uint32_t last_by[2];    /* Site + 1 that last freed, moved a block of it. */
+  uint64_t live_count, peak_count, live_size, peak_size;
+} ljpi_sums;
+
+/* The others. */
+typedef struct ljpi_rare {
   uint64_t free_count, free_size;
   uint64_t realloc_count, realloc_new_size, realloc_old_size;
   uint64_t temp_count, temp_size, life_count, life_size;
   uint64_t failed_count, failed_size;
-} ljpi_sums;
+} ljpi_rare;
 
 /* A site that freed (kind 0) or moved (1) blocks of another. */
 typedef struct ljpi_pair {
@@ -4530,7 +4809,8 @@ struct ljp_aggregate {
   ljpi_place *place;
   size_t place_cap, place_count;
   ljpi_sums *sum;
-  size_t sum_cap, sum_count;
+  ljpi_rare *rare;        /* sum_count of them, too. */
+  size_t sum_cap, rare_cap, sum_count;
   ljpi_pair *pair;
   size_t pair_cap, pair_count;
   ljpi_row *row;
@@ -4542,6 +4822,7 @@ struct ljp_aggregate {
   ljp_totals totals;      /* What cannot be had from the sites. */
   uint64_t peak_stamp;    /* Number of the highest total so far. */
   uint64_t last_addr;     /* Made by the event before; 0: none. */
+  uint64_t bytes;         /* In all numbers of events that were not quick. */
   int has_extra;
   ljpi_extra extra;
   int sampled;
@@ -4583,6 +4864,7 @@ static void ljpi_aggregate_clear(ljp_aggregate *a)
   ljpi_strings_free(&a->labels);
   ljpi_free_array(a->mem, a->place, a->place_cap, sizeof(*a->place));
   ljpi_free_array(a->mem, a->sum, a->sum_cap, sizeof(*a->sum));
+  ljpi_free_array(a->mem, a->rare, a->rare_cap, sizeof(*a->rare));
   ljpi_free_array(a->mem, a->pair, a->pair_cap, sizeof(*a->pair));
   ljpi_free_array(a->mem, a->row, a->row_cap, sizeof(*a->row));
   ljpi_free_array(a->mem, a->key, a->key_cap, sizeof(*a->key));
@@ -4620,12 +4902,17 @@ LJP_API ljp_status ljp_aggregate_new(ljp_aggregate **out,
 
 static ljp_status ljpi_new_sum(ljp_aggregate *a)
 {
-  void *p = a->sum;
+  void *p = a->sum, *q = a->rare;
   ljp_status st = ljpi_grow(a->mem, &p, &a->sum_cap, a->sum_count + 1,
                             sizeof(*a->sum));
+  if (st == LJP_OK)
+    st = ljpi_grow(a->mem, &q, &a->rare_cap, a->sum_count + 1,
+                   sizeof(*a->rare));
   a->sum = (ljpi_sums *)p;
+  a->rare = (ljpi_rare *)q;
   if (st != LJP_OK) return st;
-  memset(&a->sum[a->sum_count++], 0, sizeof(*a->sum));
+  memset(&a->sum[a->sum_count], 0, sizeof(*a->sum));
+  memset(&a->rare[a->sum_count++], 0, sizeof(*a->rare));
   return LJP_OK;
 }
 
@@ -4703,15 +4990,18 @@ static ljp_status ljpi_renew_site(ljp_aggregate *a, ljpi_place *as,
   return ljpi_new_site(a, as, old, site);
 }
 
-/* The site of a location that the table does not have as of now. */
+/* The site of a location that has not its own place in the table, or that the
+** table does not have as of now. */
 LJPI_NOINLINE ljp_status ljpi_find_site(ljp_aggregate *a, unsigned source,
                                         uint64_t id, uint64_t line,
                                         uint32_t *site)
 {
+  uint32_t tag = source | a->stamp << LJPI_TAG_BITS;
+  ljpi_entry *e = ljpi_map_entry(&a->sites, source, id, line);
   ljpi_place as;
-  ljpi_entry *e;
-  ljp_status st = LJP_OK;
-  *site = ljpi_map_get(&a->sites, source, id, line);
+  ljp_status st;
+  *site = e ? e->value - 1 : ljpi_map_get(&a->sites, source, id, line);
+  if (e && e->tag == tag) return LJP_OK;
   if (*site == LJPI_NONE || a->place[*site].epoch != a->epoch) {
     memset(&as, 0, sizeof(as));
     as.source = source;
@@ -4719,28 +5009,55 @@ LJPI_NOINLINE ljp_status ljpi_find_site(ljp_aggregate *a, unsigned source,
     as.line = line;
     as.epoch = a->epoch;
     st = ljpi_renew_site(a, &as, *site, site);
+    if (st != LJP_OK) return st;
+    e = ljpi_map_entry(&a->sites, source, id, line);
   }
-  if (st != LJP_OK) return st;
-  e = ljpi_map_entry(&a->sites, source, id, line);
-  if (e) e->tag = source | a->stamp << LJPI_TAG_BITS;
+  if (e) e->tag = tag;
   return LJP_OK;
 }
 
-/* The site of a location. */
-LJPI_INLINE ljp_status ljpi_site_of(ljp_aggregate *a, unsigned source,
-                                    uint64_t id, uint64_t line,
-                                    uint32_t *site)
+/* The table of sites, as it stands until ljpi_find_site is called. */
+typedef struct ljpi_index {
+  const ljpi_entry *v;
+  size_t mask;
+  uint32_t stamp;         /* As it stands in a tag. */
+} ljpi_index;
+
+LJPI_INLINE ljpi_index ljpi_index_of(const ljp_aggregate *a)
 {
-  size_t at = ljpi_map_hash(source, id, line), mask = a->sites.cap - 1, i;
-  uint32_t tag = source | a->stamp << LJPI_TAG_BITS;
-  for (i = 0; a->sites.cap && i < 4; i++) {
-    const ljpi_entry *e = &a->sites.v[(at + i) & mask];
-    if (LJPI_LIKELY(e->k1 == id && e->k2 == line && e->tag == tag)) {
-      *site = e->value - 1;
-      return LJP_OK;
+  static const ljpi_entry none = {0, 0, 0, 0};
+  ljpi_index x;
+  x.v = a->sites.cap ? a->sites.v : &none;
+  x.mask = a->sites.cap ? a->sites.cap - 1 : 0;
+  x.stamp = a->stamp << LJPI_TAG_BITS;
+  return x;
+}
+
+/* Whether an entry is a location's as of now. */
+LJPI_INLINE int ljpi_index_is(const ljpi_entry *e, uint32_t tag, uint64_t id,
+                              uint64_t line)
+{
+  return ((e->k1 ^ id) | (e->k2 ^ line) | (e->tag ^ tag)) == 0;
+}
+
+/* The site of a location, most likely in its own place or the next. */
+LJPI_INLINE ljp_status ljpi_site_of(ljp_aggregate *a, ljpi_index *x,
+                                    unsigned source, uint64_t id,
+                                    uint64_t line, uint32_t *site)
+{
+  size_t at = ljpi_map_hash(source, id, line);
+  const ljpi_entry *e = &x->v[at & x->mask];
+  ljp_status st = LJP_OK;
+  if (!LJPI_LIKELY(ljpi_index_is(e, source | x->stamp, id, line))) {
+    e = &x->v[(at + 1) & x->mask];
+    if (!LJPI_LIKELY(ljpi_index_is(e, source | x->stamp, id, line))) {
+      st = ljpi_find_site(a, source, id, line, site);
+      *x = ljpi_index_of(a);
+      return st;
     }
   }
-  return ljpi_find_site(a, source, id, line, site);
+  *site = e->value - 1;
+  return st;
 }
 
 /* Takes note of definitions since the last batch. */
@@ -4753,11 +5070,14 @@ static void ljpi_new_epoch(ljp_aggregate *a)
   for (i = 0; i < a->sites.cap; i++) a->sites.v[i].tag %= LJPI_TAGS;
 }
 
-/* An event with what was looked up for it. */
+#define LJPI_AHEAD 32u    /* Events looked up before the first is applied. */
+
+/* What was looked up for an event: its site, and where the block belongs that
+** an alloc makes or a free takes. */
 typedef struct ljpi_looked {
-  const ljp_event *ev;
-  uint64_t hash, old_hash;
+  ljpi_seg *seg;
   uint32_t site;
+  ljpi_bucket *home;
 } ljpi_looked;
 
 /* - The true model - */
@@ -4774,31 +5094,37 @@ LJPI_INLINE ljpi_sums *ljpi_touch(ljp_aggregate *a, uint32_t site)
   return s;
 }
 
-LJPI_INLINE void ljpi_own(ljp_aggregate *a, ljpi_sums *s, uint64_t count,
-                          uint64_t size)
+/* The highest total, at an event. */
+LJPI_INLINE void ljpi_new_peak(ljp_aggregate *a, uint64_t event,
+                               uint64_t count, uint64_t size)
+{
+  ljp_totals *t = &a->totals;
+  t->peak_size = size;
+  t->peak_count = count;
+  t->peak_event = event;
+  a->peak_stamp++;
+}
+
+static void ljpi_own(ljp_aggregate *a, ljpi_sums *s, uint64_t count,
+                     uint64_t size)
 {
   ljp_totals *t = &a->totals;
   s->live_count += count;
   ljpi_add(&s->live_size, size);
   t->live_count += count;
   ljpi_add(&t->live_size, size);
-  if (t->live_size > t->peak_size) {
-    t->peak_size = t->live_size;
-    t->peak_count = t->live_count;
-    t->peak_event = t->events;
-    a->peak_stamp++;
-  }
+  if (t->live_size > t->peak_size)
+    ljpi_new_peak(a, t->events, t->live_count, t->live_size);
 }
 
-LJPI_INLINE ljpi_sums *ljpi_disown(ljp_aggregate *a, uint32_t site,
-                                   uint64_t count, uint64_t size)
+static void ljpi_disown(ljp_aggregate *a, uint32_t site, uint64_t count,
+                        uint64_t size)
 {
   ljpi_sums *s = ljpi_touch(a, site);
   ljpi_sub(&s->live_count, count);
   ljpi_sub(&s->live_size, size);
   ljpi_sub(&a->totals.live_count, count);
   ljpi_sub(&a->totals.live_size, size);
-  return s;
 }
 
 /* Blocks that one stands for in a sample of `weight` bytes. */
@@ -4834,56 +5160,53 @@ LJPI_NOINLINE ljp_status ljpi_new_pair(ljp_aggregate *a, uint32_t by,
 LJPI_INLINE ljp_status ljpi_note_pair(ljp_aggregate *a, uint32_t by,
                                       uint32_t owner, uint32_t kind)
 {
+  ljp_status st;
   if (LJPI_LIKELY(a->sum[owner].last_by[kind] == by + 1)) return LJP_OK;
-  a->sum[owner].last_by[kind] = by + 1;
-  return ljpi_new_pair(a, by, owner, kind);
+  st = ljpi_new_pair(a, by, owner, kind);
+  if (st == LJP_OK) a->sum[owner].last_by[kind] = by + 1;
+  return st;
 }
 
 /* Old block of an event; counts what does not fit. */
-LJPI_INLINE int ljpi_true_old(ljp_aggregate *a, const ljpi_looked *h,
-                              ljpi_ref *ref, ljp_block *old)
+static int ljpi_true_old(ljp_aggregate *a, const ljp_event *ev, ljpi_ref *ref,
+                         ljp_block *old)
 {
-  const ljp_event *ev = h->ev;
   ljp_totals *t = &a->totals;
-  if (!ljpi_live_find(&a->live, ev->old_addr, h->old_hash, ref)) {
+  if (!ljpi_live_find(&a->live, ev->old_addr, ref)) {
     if (ev->old_addr) {
       t->before_count++;
       ljpi_add(&t->before_size, ev->old_size);
     }
     return 0;
   }
-  ljpi_live_get(&a->live, ev->old_addr, ref, old);
+  ljpi_live_get(&a->live, ref, old);
   if (old->size != ev->old_size && !a->sampled) t->size_count++;
   return 1;
 }
 
-static void ljpi_true_failed(ljp_aggregate *a, const ljpi_looked *h)
+static void ljpi_true_failed(ljp_aggregate *a, uint32_t site, uint64_t size)
 {
-  ljpi_sums *s = &a->sum[h->site];
+  ljpi_rare *s = &a->rare[site];
   s->failed_count++;
-  ljpi_add(&s->failed_size, h->ev->size);
+  ljpi_add(&s->failed_size, size);
 }
 
-/* The block at ev->addr is the site's from now on. One that is found there,
+/* The block at `addr` is the site's from now on. One that is found there,
 ** unless it is the one being moved, was never seen freed. */
-LJPI_INLINE ljp_status ljpi_true_take(ljp_aggregate *a, const ljpi_looked *h,
-                                      uint64_t count, uint64_t size,
-                                      int moved)
+static ljp_status ljpi_true_take(ljp_aggregate *a, const ljp_block *b,
+                                 uint64_t count, int moved)
 {
-  ljp_block b;
+  ljp_block old;
   ljpi_ref ref;
   ljp_status st;
-  int found = ljpi_live_find(&a->live, h->ev->addr, h->hash, &ref);
+  int found = ljpi_live_find(&a->live, b->addr, &ref);
   if (found && !moved) {
-    ljpi_live_get(&a->live, h->ev->addr, &ref, &b);
-    ljpi_disown(a, b.site, 1, b.size);
+    ljpi_live_get(&a->live, &ref, &old);
+    ljpi_disown(a, old.site, 1, old.size);
     a->totals.again_count++;
   }
-  b.addr = h->ev->addr;
-  b.size = size;
-  b.site = h->site;
-  st = ljpi_live_set(&a->live, h->hash, &b, &ref, found);
-  if (st == LJP_OK) ljpi_own(a, ljpi_touch(a, h->site), count, size);
+  st = ljpi_live_set(&a->live, b, &ref, found);
+  if (st == LJP_OK) ljpi_own(a, ljpi_touch(a, b->site), count, b->size);
   return st;
 }
 
@@ -4907,7 +5230,7 @@ LJPI_NOINLINE ljp_status ljpi_extra_made(ljp_aggregate *a, uint64_t addr,
 }
 
 /* Notes that the block `b` of site `s` is gone; whether it was temporary. */
-LJPI_NOINLINE int ljpi_extra_gone(ljp_aggregate *a, ljpi_sums *s,
+LJPI_NOINLINE int ljpi_extra_gone(ljp_aggregate *a, ljpi_rare *s,
                                   const ljp_block *b)
 {
   ljpi_extra *x = &a->extra;
@@ -4948,49 +5271,58 @@ LJPI_NOINLINE ljp_status ljpi_extra_moved(ljp_aggregate *a, uint64_t from,
   return st;
 }
 
-LJPI_INLINE ljp_status ljpi_true_alloc(ljp_aggregate *a, const ljpi_looked *h)
+/* The block that an event makes, and how many it stands for. */
+static uint64_t ljpi_true_made(ljp_aggregate *a, const ljp_event *ev,
+                               uint32_t site, ljp_block *b)
 {
-  const ljp_event *ev = h->ev;
-  uint64_t size = ev->size, count = 1;
-  ljpi_sums *s;
-  ljp_status st;
+  b->addr = ev->addr;
+  b->site = site;
+  b->size = ev->size;
+  if (ev->weight == 0) return 1;
+  b->size = ev->weight;
+  a->sampled = 1;
+  a->totals.sampled_count++;
+  return ljpi_scale(ev->weight, ev->size);
+}
+
+static ljp_status ljpi_true_alloc(ljp_aggregate *a, const ljp_event *ev,
+                                  uint32_t site)
+{
+  uint64_t count;
+  ljp_block b;
+  ljp_status st = LJP_OK;
   a->last_addr = ev->addr;
   if (ev->addr == 0) {
-    ljpi_true_failed(a, h);
+    ljpi_true_failed(a, site, ev->size);
     return LJP_OK;
   }
-  if (ev->weight) {
-    count = ljpi_scale(ev->weight, ev->size);
-    size = ev->weight;
-    a->sampled = 1;
-    a->totals.sampled_count++;
-  }
-  st = a->has_extra ? ljpi_extra_made(a, ev->addr, size) : LJP_OK;
-  if (st == LJP_OK) st = ljpi_true_take(a, h, count, size, 0);
+  count = ljpi_true_made(a, ev, site, &b);
+  if (a->has_extra) st = ljpi_extra_made(a, b.addr, b.size);
+  if (st == LJP_OK) st = ljpi_true_take(a, &b, count, 0);
   if (st != LJP_OK) return st;
-  s = &a->sum[h->site];
-  s->alloc_count += count;
-  ljpi_add(&s->alloc_size, size);
+  a->sum[site].alloc_count += count;
+  ljpi_add(&a->sum[site].alloc_size, b.size);
   return LJP_OK;
 }
 
-LJPI_INLINE ljp_status ljpi_true_free(ljp_aggregate *a, const ljpi_looked *h)
+static ljp_status ljpi_true_free(ljp_aggregate *a, const ljp_event *ev,
+                                 uint32_t site)
 {
-  const ljp_event *ev = h->ev;
   ljpi_ref ref;
   ljp_block old;
-  ljpi_sums *s;
+  ljpi_rare *s;
   ljp_status st;
   uint64_t count = 1, size = ev->old_size;
-  if (LJPI_LIKELY(ljpi_true_old(a, h, &ref, &old))) {
+  if (ljpi_true_old(a, ev, &ref, &old)) {
     if (a->sampled) {
       count = ljpi_scale(old.size, ev->old_size);
       size = old.size;
     }
-    st = ljpi_note_pair(a, h->site, old.site, 0);
+    st = ljpi_note_pair(a, site, old.site, 0);
     if (st != LJP_OK) return st;
-    ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
-    s = ljpi_disown(a, old.site, count, old.size);
+    ljpi_live_remove(&a->live, &ref);
+    ljpi_disown(a, old.site, count, old.size);
+    s = &a->rare[old.site];
     if (a->has_extra ? ljpi_extra_gone(a, s, &old)
                      : a->last_addr == ev->old_addr) {
       s->temp_count += count;
@@ -4998,68 +5330,170 @@ LJPI_INLINE ljp_status ljpi_true_free(ljp_aggregate *a, const ljpi_looked *h)
     }
   }
   a->last_addr = 0;
-  s = &a->sum[h->site];
+  s = &a->rare[site];
   s->free_count += count;
   ljpi_add(&s->free_size, size);
   return LJP_OK;
 }
 
-static ljp_status ljpi_true_realloc(ljp_aggregate *a, const ljpi_looked *h)
+static ljp_status ljpi_true_realloc(ljp_aggregate *a, const ljp_event *ev,
+                                    uint32_t site)
 {
-  const ljp_event *ev = h->ev;
   ljpi_ref ref;
-  ljp_block old;
-  ljpi_sums *s;
+  ljp_block b, old;
+  ljpi_rare *s = &a->rare[site];
   ljp_status st = LJP_OK;
-  uint64_t count = 1, size = ev->size;
+  uint64_t count;
   int known;
   a->last_addr = 0;
   if (ev->addr == 0) {
-    ljpi_true_failed(a, h);
+    ljpi_true_failed(a, site, ev->size);
     return LJP_OK;
   }
-  if (ev->weight) {
-    count = ljpi_scale(ev->weight, ev->size);
-    size = ev->weight;
-    a->sampled = 1;
-    a->totals.sampled_count++;
-  }
-  known = ljpi_true_old(a, h, &ref, &old);
+  count = ljpi_true_made(a, ev, site, &b);
+  known = ljpi_true_old(a, ev, &ref, &old);
   if (known) {
-    st = ljpi_note_pair(a, h->site, old.site, 1);
+    st = ljpi_note_pair(a, site, old.site, 1);
     if (st != LJP_OK) return st;
     ljpi_disown(a, old.site,
                 a->sampled ? ljpi_scale(old.size, ev->old_size) : 1,
                 old.size);
-    if (ev->old_addr != ev->addr)
-      ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
+    if (ev->old_addr != ev->addr) ljpi_live_remove(&a->live, &ref);
   }
   if (a->has_extra)
-    st = ljpi_extra_moved(a, known ? ev->old_addr : 0, ev->addr, size);
+    st = ljpi_extra_moved(a, known ? ev->old_addr : 0, b.addr, b.size);
+  if (st == LJP_OK)
+    st = ljpi_true_take(a, &b, count, known && ev->old_addr == ev->addr);
   if (st != LJP_OK) return st;
-  st = ljpi_true_take(a, h, count, size, known && ev->old_addr == ev->addr);
-  if (st != LJP_OK) return st;
-  s = &a->sum[h->site];
   s->realloc_count += count;
-  ljpi_add(&s->realloc_new_size, size);
+  ljpi_add(&s->realloc_new_size, b.size);
   ljpi_add(&s->realloc_old_size, ev->old_size);
   return LJP_OK;
 }
 
-LJPI_INLINE ljp_status ljpi_true_event(ljp_aggregate *a, const ljpi_looked *h)
+/* Any event. */
+LJPI_NOINLINE ljp_status ljpi_true_event(ljp_aggregate *a,
+                                         const ljp_event *ev, uint32_t site)
 {
-  const ljp_event *ev = h->ev;
+  ljpi_add(&a->bytes, ev->size);
+  ljpi_add(&a->bytes, ev->old_size);
+  ljpi_add(&a->bytes, ev->weight);
   if (ev->kind == LJP_EVENT_FREE && ev->old_addr == 0) {
     a->totals.null_free_count++;
     return LJP_OK;
   }
   a->totals.events++;
   switch (ev->kind) {
-  case LJP_EVENT_FREE: return ljpi_true_free(a, h);
+  case LJP_EVENT_FREE: return ljpi_true_free(a, ev, site);
   case LJP_EVENT_REALLOC:
-  case LJP_EVENT_FAILED_REALLOC: return ljpi_true_realloc(a, h);
-  default: return ljpi_true_alloc(a, h);
+  case LJP_EVENT_FAILED_REALLOC: return ljpi_true_realloc(a, ev, site);
+  default: return ljpi_true_alloc(a, ev, site);
   }
+}
+
+/* Events that are added the short way are so small that no sum can reach its
+** end while there are few of them, and little in the others. */
+#define LJPI_QUICK_EVENTS (UINT64_C(1) << 39)
+#define LJPI_QUICK_BYTES (UINT64_C(1) << 62)
+
+/* Whether nothing is asked for, and nothing was seen, that the short way
+** leaves out. */
+LJPI_INLINE int ljpi_may_quick(const ljp_aggregate *a)
+{
+  return !a->has_extra && !a->sampled && a->place_count <= LJPI_SITE_MAX &&
+         a->live.max - a->live.count >= LJPI_AHEAD &&
+         a->totals.events < LJPI_QUICK_EVENTS && a->bytes < LJPI_QUICK_BYTES;
+}
+
+/* What the short way keeps at hand. */
+typedef struct ljpi_quick {
+  uint64_t live_count, live_size, last_addr;
+  uint64_t event;         /* Number of the event. */
+} ljpi_quick;
+
+/* The short way of most events. 0: it is not for this one, and nothing has
+** changed. */
+LJPI_INLINE int ljpi_quick_alloc(ljp_aggregate *a, ljpi_quick *q,
+                                 const ljp_event *ev, const ljpi_looked *h)
+{
+  uint64_t addr = ev->addr, size = ev->size;
+  ljpi_sums *s;
+  if (!LJPI_LIKELY(ev->weight == 0 && addr != 0) ||
+      !ljpi_live_quick(&a->live, h->seg, h->home, addr, h->site, size))
+    return 0;
+  s = ljpi_touch(a, h->site);
+  s->alloc_count++;
+  s->alloc_size += size;
+  s->live_count++;
+  s->live_size += size;
+  q->live_count++;
+  q->live_size += size;
+  q->last_addr = addr;
+  if (q->live_size > a->totals.peak_size)
+    ljpi_new_peak(a, q->event, q->live_count, q->live_size);
+  return 1;
+}
+
+LJPI_INLINE int ljpi_quick_free(ljp_aggregate *a, ljpi_quick *q,
+                                const ljp_event *ev, const ljpi_looked *h)
+{
+  ljpi_spot spot = ljpi_seg_near(h->seg, h->home, ev->old_addr);
+  uint64_t rest, size = ev->old_size;
+  ljpi_sums *s;
+  ljpi_rare *by;
+  uint32_t owner;
+  if (!LJPI_LIKELY(spot.at != NULL)) return 0;
+  rest = spot.at->rest[spot.lane];
+  owner = (uint32_t)(rest >> 24) & LJPI_SITE_MAX;
+  if (!LJPI_LIKELY((rest & LJPI_BIG) == size &&
+                   size >> LJPI_QUICK_SIZE == 0 &&
+                   h->seg->count > h->seg->least) ||
+      ljpi_note_pair(a, h->site, owner, 0) != LJP_OK)
+    return 0;
+  ljpi_seg_remove(h->seg, h->home, spot);
+  s = ljpi_touch(a, owner);
+  s->live_count--;
+  s->live_size -= size;
+  q->live_count--;
+  q->live_size -= size;
+  if (q->last_addr == ev->old_addr) {
+    a->rare[owner].temp_count++;
+    a->rare[owner].temp_size += size;
+  }
+  q->last_addr = 0;
+  by = &a->rare[h->site];
+  by->free_count++;
+  by->free_size += size;
+  return 1;
+}
+
+/* Adds events from the first on until one is not for the short way. Returns
+** how many. */
+LJPI_NOINLINE size_t ljpi_quick_true(ljp_aggregate *a, const ljp_event *ev,
+                                     const ljpi_looked *h, size_t count)
+{
+  ljp_totals *t = &a->totals;
+  ljpi_quick q;
+  size_t i;
+  q.live_count = t->live_count;
+  q.live_size = t->live_size;
+  q.last_addr = a->last_addr;
+  q.event = t->events;
+  for (i = 0; i < count; i++, ev++, h++) {
+    q.event++;
+    if (ev->kind == LJP_EVENT_ALLOC) {
+      if (!ljpi_quick_alloc(a, &q, ev, h)) break;
+    } else if (ev->kind != LJP_EVENT_FREE || !ljpi_quick_free(a, &q, ev, h)) {
+      break;
+    }
+  }
+  a->live.count += q.live_count - t->live_count;
+  if (a->live.count > a->live.peak) a->live.peak = a->live.count;
+  t->live_count = q.live_count;
+  t->live_size = q.live_size;
+  a->last_addr = q.last_addr;
+  t->events += i;
+  return i;
 }
 
 /* - The classic model - */
@@ -5130,124 +5564,130 @@ LJPI_INLINE ljp_status ljpi_over_of(ljp_aggregate *a, uint32_t row,
 }
 
 /* The old block goes; the row gets what it overrode. */
-LJPI_INLINE ljp_status ljpi_classic_old(ljp_aggregate *a,
-                                        const ljpi_looked *h, uint32_t row)
+static ljp_status ljpi_classic_old(ljp_aggregate *a, const ljp_event *ev,
+                                   uint32_t row)
 {
-  const ljp_event *ev = h->ev;
   ljpi_over *over;
   ljpi_ref ref;
   ljp_block old;
   uint32_t idx;
   ljp_status st;
-  if (!ljpi_live_find(&a->live, ev->old_addr, h->old_hash, &ref))
-    return LJP_OK;
-  ljpi_live_get(&a->live, ev->old_addr, &ref, &old);
+  if (!ljpi_live_find(&a->live, ev->old_addr, &ref)) return LJP_OK;
+  ljpi_live_get(&a->live, &ref, &old);
   st = ljpi_over_of(a, row, old.site, &idx);
   if (st != LJP_OK) return st;
   over = &a->over[idx];
   if (ev->kind == LJP_EVENT_REALLOC) ljpi_add(&over->plus, ev->size);
   ljpi_add(&over->minus, old.size);
   over->count++;
-  ljpi_live_remove(&a->live, ev->old_addr, h->old_hash, &ref);
+  ljpi_live_remove(&a->live, &ref);
   return LJP_OK;
 }
 
-LJPI_INLINE ljp_status ljpi_classic_event(ljp_aggregate *a,
-                                          const ljpi_looked *h)
+/* Any event. */
+LJPI_NOINLINE ljp_status ljpi_classic_event(ljp_aggregate *a,
+                                            const ljp_event *ev,
+                                            uint32_t site)
 {
-  const ljp_event *ev = h->ev;
   uint32_t row;
   ljp_block b;
   ljpi_ref ref;
-  int found;
   ljp_status st;
+  int found;
   if (ev->kind > LJP_EVENT_REALLOC) return LJP_OK;
-  st = ljpi_row_of(a, ev->kind - 1u, h->site, &row);
+  st = ljpi_row_of(a, ev->kind - 1u, site, &row);
   if (st != LJP_OK) return st;
   a->totals.events++;
   a->row[row].count++;
   ljpi_add(&a->row[row].plus, ev->size);
   ljpi_add(&a->row[row].minus, ev->old_size);
-  if (ev->kind != LJP_EVENT_ALLOC) st = ljpi_classic_old(a, h, row);
+  if (ev->kind != LJP_EVENT_ALLOC) st = ljpi_classic_old(a, ev, row);
   if (st != LJP_OK || ev->kind == LJP_EVENT_FREE) return st;
-  found = ljpi_live_find(&a->live, ev->addr, h->hash, &ref);
+  found = ljpi_live_find(&a->live, ev->addr, &ref);
   b.addr = ev->addr;
   b.size = ev->size;
-  b.site = h->site;
-  return ljpi_live_set(&a->live, h->hash, &b, &ref, found);
+  b.site = site;
+  return ljpi_live_set(&a->live, &b, &ref, found);
 }
 
 /* Location of the peer: address, line and trace number, nothing more. */
-LJPI_INLINE ljp_status ljpi_classic_site(ljp_aggregate *a, ljpi_looked *h)
+LJPI_INLINE ljp_status ljpi_classic_site(ljp_aggregate *a, ljpi_index *x,
+                                         const ljp_event *ev, uint32_t *site)
 {
-  const ljp_event *ev = h->ev;
   if (ev->source != LJP_SOURCE_TRACE)
-    return ljpi_site_of(a, LJP_SOURCE_C, ev->id, ev->line, &h->site);
-  return ev->id ? ljpi_site_of(a, LJP_SOURCE_TRACE, ev->id, ev->line, &h->site)
-                : ljpi_site_of(a, LJP_SOURCE_C, ev->line, 0, &h->site);
+    return ljpi_site_of(a, x, LJP_SOURCE_C, ev->id, ev->line, site);
+  return ev->id
+         ? ljpi_site_of(a, x, LJP_SOURCE_TRACE, ev->id, ev->line, site)
+         : ljpi_site_of(a, x, LJP_SOURCE_C, ev->line, 0, site);
 }
 
 /* - Batches - */
 
-#define LJPI_AHEAD 32u    /* Events looked up before the first is applied. */
-
-LJPI_INLINE void ljpi_fetch(const ljpi_live *l, uint64_t hash)
+/* Looks up where the block of an event belongs, and sends for that. */
+LJPI_INLINE void ljpi_look(const ljpi_live *l, const ljp_event *ev,
+                           ljpi_looked *h)
 {
-  const ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
-  const ljpi_live_slot *s = &seg->slot[ljpi_home(hash, seg->homes)];
-  LJPI_PREFETCH(s);
-  LJPI_PREFETCH(s + 4);
+  uint64_t addr = ev->addr, old = ev->old_addr;
+  uint64_t hash = ljpi_hash_addr(ev->kind == LJP_EVENT_FREE ? old : addr);
+  ljpi_seg *seg = l->dir[ljpi_dir_at(l, hash)];
+  h->seg = seg;
+  h->home = ljpi_home(seg, hash);
+  LJPI_PREFETCH(h->home);
 }
 
-/* Fetches what the events' blocks need. Both addresses of each, so that no
-** branch has to guess the kind; an address that is none is 0, and always the
-** same. */
-static void ljpi_look(const ljp_aggregate *a, const ljp_event *events,
-                      size_t count, ljpi_looked *h)
+/* Looks events up. Returns how many; *st: why not all. */
+static size_t ljpi_look_true(ljp_aggregate *a, const ljp_event *ev,
+                             size_t count, ljpi_looked *h, ljp_status *st)
 {
+  ljpi_index x = ljpi_index_of(a);
   size_t i;
-  for (i = 0; i < count; i++) {
-    const ljp_event *ev = &events[i];
-    h[i].ev = ev;
-    h[i].hash = ljpi_hash_addr(ev->addr);
-    h[i].old_hash = ljpi_hash_addr(ev->old_addr);
-    ljpi_fetch(&a->live, h[i].hash);
-    ljpi_fetch(&a->live, h[i].old_hash);
-  }
-}
-
-/* Adds what was looked at; *done: how many. */
-static ljp_status ljpi_add_true(ljp_aggregate *a, ljpi_looked *h,
-                                size_t count, size_t *done)
-{
-  size_t sited;
-  ljp_status st = LJP_OK, found = LJP_OK;
-  for (sited = 0; sited < count; sited++) {
-    const ljp_event *ev = h[sited].ev;
+  *st = LJP_OK;
+  for (i = 0; i < count; i++, ev++, h++) {
+    ljpi_look(&a->live, ev, h);
     /* Frees of address 0 are no events. */
     if ((ev->old_addr | (ev->kind ^ LJP_EVENT_FREE)) == 0) continue;
-    found = ljpi_site_of(a, ev->source, ev->id, ev->line, &h[sited].site);
-    if (found != LJP_OK) break;
+    *st = ljpi_site_of(a, &x, ev->source, ev->id, ev->line, &h->site);
+    if (*st != LJP_OK) break;
   }
-  for (*done = 0; *done < sited; ++*done) {
-    st = ljpi_true_event(a, &h[*done]);
-    if (st != LJP_OK) return st;
-  }
-  return found;
+  return i;
 }
 
-static ljp_status ljpi_add_classic(ljp_aggregate *a, ljpi_looked *h,
-                                   size_t count, size_t *done)
+static size_t ljpi_look_classic(ljp_aggregate *a, const ljp_event *ev,
+                                size_t count, ljpi_looked *h, ljp_status *st)
 {
-  size_t sited;
-  ljp_status st = LJP_OK, found = LJP_OK;
-  for (sited = 0; sited < count; sited++) {
-    found = ljpi_classic_site(a, &h[sited]);
-    if (found != LJP_OK) break;
+  ljpi_index x = ljpi_index_of(a);
+  size_t i;
+  *st = LJP_OK;
+  for (i = 0; i < count; i++, ev++, h++) {
+    ljpi_look(&a->live, ev, h);
+    *st = ljpi_classic_site(a, &x, ev, &h->site);
+    if (*st != LJP_OK) break;
   }
-  for (*done = 0; *done < sited; ++*done) {
-    st = ljpi_classic_event(a, &h[*done]);
+  return i;
+}
+
+/* Adds up to LJPI_AHEAD events; *done: how many. */
+static ljp_status ljpi_add_events(ljp_aggregate *a, const ljp_event *ev,
+                                  size_t count, size_t *done)
+{
+  int classic = a->model == LJP_MODEL_CLASSIC;
+  ljpi_looked h[LJPI_AHEAD];
+  ljp_status st, found;
+  size_t i = 0, k;
+  count = classic ? ljpi_look_classic(a, ev, count, h, &found)
+                  : ljpi_look_true(a, ev, count, h, &found);
+  for (*done = 0; *done < count; ++*done) {
+    unsigned moves = a->live.moves;
+    i = *done;
+    if (!classic && ljpi_may_quick(a))
+      i += ljpi_quick_true(a, ev + i, h + i, count - i);
+    *done = i;
+    if (i == count) break;
+    st = classic ? ljpi_classic_event(a, &ev[i], h[i].site)
+                 : ljpi_true_event(a, &ev[i], h[i].site);
     if (st != LJP_OK) return st;
+    for (k = i + 1; moves != a->live.moves && k < count; k++)
+      ljpi_look(&a->live, &ev[k], &h[k]);
   }
   return found;
 }
@@ -5271,15 +5711,12 @@ LJP_API ljp_status ljp_aggregate_events(ljp_aggregate *a,
                                         const ljp_event *events, size_t count,
                                         size_t *failed)
 {
-  ljpi_looked h[LJPI_AHEAD];
   size_t at, n, done = 0;
   ljp_status st;
   if (a->epoch != a->symbols->epoch) ljpi_new_epoch(a);
   for (at = 0; at < count; at += n) {
     n = count - at < LJPI_AHEAD ? count - at : LJPI_AHEAD;
-    ljpi_look(a, events + at, n, h);
-    st = a->model == LJP_MODEL_TRUE ? ljpi_add_true(a, h, n, &done)
-                                    : ljpi_add_classic(a, h, n, &done);
+    st = ljpi_add_events(a, events + at, n, &done);
     if (st != LJP_OK) {
       if (failed) *failed = at + done;
       return st;
@@ -5300,16 +5737,17 @@ LJP_API void ljp_aggregate_totals(const ljp_aggregate *a, ljp_totals *out)
   *out = a->totals;
   for (i = 0; i < a->sum_count; i++) {
     const ljpi_sums *s = &a->sum[i];
+    const ljpi_rare *r = &a->rare[i];
     out->alloc_count += s->alloc_count;
     ljpi_add(&out->alloc_size, s->alloc_size);
-    out->realloc_count += s->realloc_count;
-    ljpi_add(&out->realloc_new_size, s->realloc_new_size);
-    ljpi_add(&out->realloc_old_size, s->realloc_old_size);
-    out->free_count += s->free_count;
-    ljpi_add(&out->free_size, s->free_size);
-    out->failed_count += s->failed_count;
-    out->temp_count += s->temp_count;
-    ljpi_add(&out->temp_size, s->temp_size);
+    out->realloc_count += r->realloc_count;
+    ljpi_add(&out->realloc_new_size, r->realloc_new_size);
+    ljpi_add(&out->realloc_old_size, r->realloc_old_size);
+    out->free_count += r->free_count;
+    ljpi_add(&out->free_size, r->free_size);
+    out->failed_count += r->failed_count;
+    out->temp_count += r->temp_count;
+    ljpi_add(&out->temp_size, r->temp_size);
   }
 }
 
@@ -5322,6 +5760,7 @@ LJP_API void ljp_aggregate_site(const ljp_aggregate *a, size_t idx,
                                 ljp_site *out)
 {
   const ljpi_sums *s = &a->sum[idx];
+  const ljpi_rare *r = &a->rare[idx];
   const ljpi_place *place = &a->place[idx];
   int at_peak = s->stamp != a->peak_stamp;
   memset(out, 0, sizeof(*out));
@@ -5331,24 +5770,24 @@ LJP_API void ljp_aggregate_site(const ljp_aggregate *a, size_t idx,
   out->label = place->label;
   out->alloc_count = s->alloc_count;
   out->alloc_size = s->alloc_size;
-  out->realloc_count = s->realloc_count;
-  out->realloc_new_size = s->realloc_new_size;
-  out->realloc_old_size = s->realloc_old_size;
-  out->free_count = s->free_count;
-  out->free_size = s->free_size;
-  out->failed_count = s->failed_count;
-  out->failed_size = s->failed_size;
+  out->realloc_count = r->realloc_count;
+  out->realloc_new_size = r->realloc_new_size;
+  out->realloc_old_size = r->realloc_old_size;
+  out->free_count = r->free_count;
+  out->free_size = r->free_size;
+  out->failed_count = r->failed_count;
+  out->failed_size = r->failed_size;
   out->live_count = s->live_count;
   out->live_size = s->live_size;
-  out->taken_count = s->alloc_count + s->realloc_count;
+  out->taken_count = s->alloc_count + r->realloc_count;
   out->given_count = out->taken_count;
   ljpi_sub(&out->given_count, s->live_count);
   out->peak_count = at_peak ? s->live_count : s->peak_count;
   out->peak_size = at_peak ? s->live_size : s->peak_size;
-  out->life_count = s->life_count;
-  out->life_size = s->life_size;
-  out->temp_count = s->temp_count;
-  out->temp_size = s->temp_size;
+  out->life_count = r->life_count;
+  out->life_size = r->life_size;
+  out->temp_count = r->temp_count;
+  out->temp_size = r->temp_size;
 }
 
 LJP_API const ljp_label *ljp_aggregate_label(const ljp_aggregate *a,
@@ -5362,8 +5801,8 @@ LJP_API int ljp_aggregate_find(const ljp_aggregate *a, uint64_t addr,
                                ljp_block *out)
 {
   ljpi_ref ref;
-  if (!ljpi_live_find(&a->live, addr, ljpi_hash_addr(addr), &ref)) return 0;
-  ljpi_live_get(&a->live, addr, &ref, out);
+  if (!ljpi_live_find(&a->live, addr, &ref)) return 0;
+  ljpi_live_get(&a->live, &ref, out);
   return 1;
 }
 
@@ -6169,16 +6608,18 @@ static ljp_status ljpi_true_kind(ljpi_report *r, uint32_t kind)
   ljpi_fresh_lines(r);
   for (i = 0; i < a->sum_count && st == LJP_OK; i++) {
     const ljpi_sums *s = &a->sum[i];
+    const ljpi_rare *rare = &a->rare[i];
     uint64_t count = kind == 0 ? s->alloc_count
-                     : kind == 1 ? s->free_count : s->realloc_count;
+                     : kind == 1 ? rare->free_count : rare->realloc_count;
     if (count == 0) continue;
     st = ljpi_line_of(r, a->place[i].label, kind, &line);
     if (st != LJP_OK) break;
     ljpi_add(&line->count, count);
     ljpi_add(&line->plus, kind == 0 ? s->alloc_size
-                          : kind == 1 ? 0 : s->realloc_new_size);
+                          : kind == 1 ? 0 : rare->realloc_new_size);
     ljpi_add(&line->minus, kind == 0 ? 0
-                           : kind == 1 ? s->free_size : s->realloc_old_size);
+                           : kind == 1 ? rare->free_size
+                                       : rare->realloc_old_size);
   }
   for (i = 0; i < a->pair_count && st == LJP_OK; i++) {
     const ljpi_pair *pair = &a->pair[i];

@@ -28,8 +28,8 @@ static inline void ljt_walk_block(ljt_walk *w, uint64_t addr, uint32_t site)
 {
   ljpi_ref ref;
   ljp_block b;
-  LJT_MUST(ljpi_live_find(w->live, addr, ljpi_hash_addr(addr), &ref));
-  ljpi_live_get(w->live, addr, &ref, &b);
+  LJT_MUST(ljpi_live_find(w->live, addr, &ref));
+  ljpi_live_get(w->live, &ref, &b);
   LJT_MUST(b.addr == addr && b.site == site);
   LJT_MUST(site < w->a->place_count);
   w->count++;
@@ -49,21 +49,46 @@ static inline int ljt_walk_big(void *user, uint64_t key, uint64_t value)
   ljt_walk *w = (ljt_walk *)user;
   ljpi_ref ref;
   LJT_MUST(value >= LJPI_BIG);
-  LJT_MUST(ljpi_live_find(w->live, key, ljpi_hash_addr(key), &ref));
+  LJT_MUST(ljpi_live_find(w->live, key, &ref));
   w->big--;
   return 0;
+}
+
+/* How many blocks a bucket passed on, by what lies behind it. */
+static inline uint32_t ljt_passed(const ljpi_seg *seg, const ljpi_bucket *at)
+{
+  uint32_t passed = 0, i;
+  const ljpi_bucket *b = at;
+  unsigned far, m;
+  for (far = 1; far < LJPI_REACH; far++) {
+    b = ljpi_behind(seg, (ljpi_bucket *)b);
+    for (m = b->used & LJPI_FULL; m; m &= m - 1) {
+      const ljpi_bucket *home = ljpi_home(seg,
+                                          ljpi_hash_lane(b, ljpi_lowest(m)));
+      i = (uint32_t)(b - home);
+      if (b < home) i += seg->buckets;
+      passed += i >= far && i < LJPI_REACH;
+    }
+  }
+  return passed;
 }
 
 static inline uint64_t ljt_walk_segment(ljt_walk *w, const ljpi_seg *seg)
 {
   uint32_t i, count = 0;
-  for (i = 0; i < seg->homes + LJPI_SEG_PAD; i++) {
-    if (seg->slot[i].site == LJPI_NONE) continue;
-    count++;
-    ljt_walk_block(w, seg->slot[i].addr, seg->slot[i].site);
+  unsigned m;
+  for (i = 0; i < seg->buckets; i++) {
+    const ljpi_bucket *b = &seg->bucket[i];
+    LJT_MUST(b->used / LJPI_PASSED == ljt_passed(seg, b));
+    for (m = b->used & LJPI_FULL; m; m &= m - 1) {
+      unsigned lane = ljpi_lowest(m);
+      count++;
+      ljt_walk_block(w, (b->rest[lane] >> 48) << 32 | b->low[lane],
+                     (uint32_t)(b->rest[lane] >> 24) & LJPI_SITE_MAX);
+    }
   }
-  LJT_MUST(count == seg->count && count <= seg->homes / 8 * 7);
-  return ljpi_seg_size(seg->homes);
+  LJT_MUST(count == seg->count);
+  return ljpi_seg_size(seg->buckets);
 }
 
 /* Returns the sum of the blocks' sizes. */
@@ -85,6 +110,7 @@ static inline uint64_t ljt_check_live(const ljp_aggregate *a)
     i += n;
   }
   LJT_MUST(bytes == l->size);
+  LJT_MUST(l->shift == 63 - l->depth);
   LJT_MUST(w.count + l->tree_count == l->count);
   ljpi_tree_walk(&l->nodes, l->tree, ljt_walk_tree, &w);
   LJT_MUST(w.count == l->count && l->count <= l->peak);
