@@ -510,6 +510,55 @@ static void numbers(void)
   LJT_EQ(v, 0);
 }
 
+#if defined(__GNUC__)
+static void read_event(ljpi_read read, const unsigned char *p, ljpi_reader *r,
+                       ljp_event *ev)
+{
+  memset(r, 0, sizeof(*r));
+  memset(ev, 0, sizeof(*ev));
+  r->p = p;
+  r->at = 1;
+  r->ends = ljpi_ends(p) & ~UINT64_C(1);
+  ljpi_event(read, r, ljpi_lines(LJP_TRACE_WITH_ADDR), ev);
+}
+
+static void same_event(ljpi_read read, const unsigned char *p,
+                       const ljpi_reader *want, const ljp_event *ev)
+{
+  ljpi_reader r;
+  ljp_event mine;
+  read_event(read, p, &r, &mine);
+  if (r.bad > 7 || r.at > LJPI_QUICK_MAX) return;
+  LJT_EQ(r.at, want->at);
+  LJT_OK(want->bad == 0 && memcmp(&mine, ev, sizeof(mine)) == 0);
+}
+
+/* Each way of reading an event, on any bytes behind its header: what the short
+** ones take, they take as the long one. */
+static void readers_agree(void)
+{
+  ljt_rng rng = ljt_rng_make(ljt.seed);
+  unsigned i, k, far = 0;
+  for (i = 0; i < 20000; i++) {
+    unsigned char p[2 * LJPI_EVENT_MAX];
+    ljpi_reader want;
+    ljp_event ev;
+    unsigned more = (unsigned)ljt_below(&rng, 20);
+    for (k = 1; k < sizeof(p); k++)
+      p[k] = (unsigned char)((ljt_below(&rng, 20) < more ? 0x80u : 0u) |
+                             ljt_below(&rng, 128));
+    p[0] = (unsigned char)(1 + ljt_below(&rng, 3) + 4 * (i % 4 + 1));
+    read_event(ljpi_read_any, p, &want, &ev);
+    same_event(ljpi_read_plain, p, &want, &ev);
+#ifdef LJPI_SQUEEZE_NATIVE
+    if (LJPI_SQUEEZE_NATIVE()) same_event(ljpi_read_native, p, &want, &ev);
+#endif
+    far += want.bad == 0 && want.at > 16;
+  }
+  LJT_OK(far > 1000);
+}
+#endif
+
 /* A tree that is not in order is found out. */
 static void validate_finds(void)
 {
@@ -571,6 +620,9 @@ int main(int argc, char **argv)
   LJT_CASE(buffer_blocks);
   LJT_CASE(sorting);
   LJT_CASE(numbers);
+#if defined(__GNUC__)
+  LJT_CASE(readers_agree);
+#endif
   LJT_CASE(validate_finds);
   return ljt_end();
 }

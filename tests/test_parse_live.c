@@ -155,6 +155,42 @@ static void one_home(void)
   ljp_symbols_free(s);
 }
 
+/* Many events at once: what was looked up for those that follow has to be
+** looked up again where the table moves under them. Blocks come and go in the
+** same order, three to one, so that a small table grows and shrinks often. */
+static void in_batches(void)
+{
+  static ljp_event ev[64];
+  ljp_symbols *s;
+  ljp_aggregate *a;
+  uint64_t i, made = 0, freed = 0;
+  LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+  LJT_EQ(ljp_aggregate_new(&a, s, NULL), LJP_OK);
+  for (i = 0; i < 64 * 4000; i++) {
+    int up = i / 6000 % 2 == 0;
+    ljp_event *e = &ev[i % 64];
+    memset(e, 0, sizeof(*e));
+    e->source = LJP_SOURCE_INTERNAL;
+    if (made == freed || (i % 4 != 0) == up) {
+      e->kind = LJP_EVENT_ALLOC;
+      e->addr = 16 * ++made;
+      e->size = 40;
+    } else {
+      e->kind = LJP_EVENT_FREE;
+      e->old_addr = 16 * ++freed;
+      e->old_size = 40;
+    }
+    if (i % 64 != 63) continue;
+    LJT_EQ(ljp_aggregate_events(a, ev, 64, NULL), LJP_OK);
+    LJT_EQ(a->live.count, made - freed);
+  }
+  ljt_check_live(a);
+  LJT_EQ(a->totals.before_count + a->totals.again_count, 0);
+  LJT_EQ(a->totals.live_count, made - freed);
+  ljp_aggregate_free(a);
+  ljp_symbols_free(s);
+}
+
 /* Any number of pairs from one line: flat. */
 static void endless_pairs(void)
 {
@@ -337,6 +373,7 @@ int main(int argc, char **argv)
   ljt_begin(argc, argv);
   LJT_CASE(all_patterns);
   LJT_CASE(one_home);
+  LJT_CASE(in_batches);
   LJT_CASE(endless_pairs);
   LJT_CASE(hostile_headers);
   LJT_CASE(over_a_buffer);
