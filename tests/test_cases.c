@@ -704,6 +704,7 @@ static void folded_run(lua_State *L, uint32_t max_stacks, const char *code,
   ljt_sink kept;
   ljm_sink s = ljt_sink_make(&kept);
   (void)luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  lua_gc(L, LUA_GCSTOP, 0); /* The collector may move the stack. */
   LJT_EQ(luaL_loadbuffer(L, code, strlen(code), "=calls"), 0);
   o.encoder.max_stacks = max_stacks;
   LJT_EQ(ljm_recorder_start(L, &s, &o, NULL), LJM_OK);
