@@ -830,8 +830,8 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-qBGuC3yvQMuFP8a5bxfVgTh89m/sB/qPnno7i5fFZts='; sty"
-  "le-src 'sha256-+HsJ5RjIJIvDdI4HzmhM3FYwcGt5OVG3YBvEfBRf5BQ=';\n",
+  " script-src 'sha256-MlgQSi2wbyGty76QvWx83mqOEyRRZa7aJgd4Jnkr8s0='; sty"
+  "le-src 'sha256-xpQRHml6WBoGvacfKFUfJzx0N5I4ZFhLwNELOxaKIJ4=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
   ">\n",
@@ -898,6 +898,22 @@ static const char *const ljc_page_head[] = {
   "3px}\n",
   ".ts{color:var(--soft);font-size:13px}\n",
   ".up{color:var(--up)}.down{color:var(--down)}\n",
+  ".first{display:grid;gap:14px;margin-top:14px}\n",
+  ".first .card{margin-top:0;min-width:0;display:flex;flex-direction:colu"
+  "mn}\n",
+  "#verdict{padding:12px 16px;font-size:13px}\n",
+  "#verdict h2{font-size:14px;margin:0 0 2px}\n",
+  "#verdict ol{list-style:none;margin:0;padding:0}\n",
+  "#verdict li{padding:5px 0 4px;border-bottom:1px solid var(--line)}\n",
+  "#verdict li>div{display:flex;gap:12px;align-items:baseline}\n",
+  "#verdict .lnk{flex:1;font-weight:600}\n",
+  "#verdict b{white-space:nowrap}\n",
+  "#verdict p,#verdict div>span{color:var(--soft);white-space:normal}\n",
+  "#verdict p{margin:0}#verdict li+p,#verdict ol+p{margin-top:7px}\n",
+  "#verdict summary{cursor:pointer;color:var(--acc)}\n",
+  ".pill{background:var(--accbg);border:1px solid var(--accline);\n",
+  " border-radius:99px;padding:0 8px;color:var(--acc)!important;\n",
+  " font-weight:600;white-space:nowrap!important}\n",
   ".cap{display:flex;flex-wrap:wrap;gap:4px 16px;align-items:baseline;\n",
   " padding:12px 16px 0;font-size:13px;color:var(--soft)}\n",
   ".cap h2{font-size:14px;margin:0;color:var(--ink)}\n",
@@ -908,10 +924,12 @@ static const char *const ljc_page_head[] = {
   ".k-rss{color:var(--rss)}.k-thr{color:var(--thr)}\n",
   ".key span{color:var(--soft)}\n",
   "#tread{margin-left:auto;color:var(--ink)}\n",
-  "#plot{display:block;width:100%;height:170px;touch-action:pan-y}\n",
+  "#plot{display:block;width:100%;flex:1 0 170px;height:170px;\n",
+  " touch-action:pan-y}\n",
   "#plot text{font-size:11px;fill:var(--soft)}\n",
   "#plot .grid{stroke:var(--line)}\n",
-  "#plot .peak{fill:var(--ink);font-weight:600}\n",
+  "#plot .peak{fill:var(--ink);font-weight:600;paint-order:stroke;\n",
+  " stroke:var(--card);stroke-width:5px;stroke-linejoin:round}\n",
   "#plot path{fill:none;stroke-width:1.7;stroke-linejoin:round;\n",
   " vector-effect:non-scaling-stroke;stroke:currentColor}\n",
   "#plot .area{fill:var(--livebg);stroke:none}\n",
@@ -964,15 +982,19 @@ static const char *const ljc_page_head[] = {
   ".legend button:hover{background:var(--hover)}\n",
   ".legend i{flex:none;width:10px;height:10px;border-radius:3px}\n",
   "#detail{margin:12px 14px 14px;padding:12px 14px;border-radius:10px;\n",
-  " background:var(--bg);min-height:118px;font-size:14px}\n",
+  " background:var(--bg);font-size:14px}\n",
+  "#detail .do{display:flex;gap:8px;margin-top:8px}\n",
+  "#detail .do button{border:1px solid var(--line);border-radius:9px;\n",
+  " padding:3px 12px;background:var(--card)}\n",
+  "#detail h4{margin:10px 0 0;font-size:14px}\n",
   "#detail h3{margin:0 0 2px;font-size:15px;overflow-wrap:anywhere}\n",
   "#detail p{margin:0;color:var(--soft);overflow-wrap:anywhere}\n",
   "#detail table{margin-top:6px}\n",
   "#detail td,#detail th{padding:1px 18px 1px 0;border:0;background:none;"
   "\n",
   " position:static}\n",
-  "#detail .top td:last-child{text-align:left;white-space:normal;padding:"
-  "0}\n",
+  "#detail .by td:last-child{text-align:left;white-space:normal;padding:0"
+  "}\n",
   "#detail ol{margin:6px 0 0;padding-left:2.6em;max-height:16em;\n",
   " overflow:auto}\n",
   "#detail summary{cursor:pointer;color:var(--soft);margin-top:6px}\n",
@@ -995,6 +1017,12 @@ static const char *const ljc_page_head[] = {
   "td.zero{color:var(--soft);opacity:.6}\n",
   ".scroll td:first-child{min-width:15em;max-width:46vw;white-space:norma"
   "l}\n",
+  ".scroll th:first-child,.scroll td:first-child{position:sticky;left:0;\n",
+  " background:var(--card)}\n",
+  ".scroll thead th:first-child{z-index:2}\n",
+  "tbody tr:hover td:first-child{background:var(--hover)}\n",
+  ".go{cursor:pointer}\n",
+  ".side{margin:0;padding:7px 14px 0;font-size:12.5px;color:var(--soft)}\n",
   ".lnk{text-align:left;font-family:ui-monospace,SFMono-Regular,Menlo,\n",
   " Consolas,\"DejaVu Sans Mono\",monospace;font-size:13px;\n",
   " overflow-wrap:anywhere}\n",
@@ -1026,12 +1054,15 @@ static const char *const ljc_page_head[] = {
   " padding:8px 12px;font-size:13px;box-shadow:0 6px 24px #0004}\n",
   "#tip b{display:block}\n",
   "#tip span{color:var(--soft);overflow-wrap:anywhere}\n",
+  "@media(min-width:1100px){.first.two{grid-template-columns:1fr 1fr}}\n",
   "dialog{border:1px solid var(--line);border-radius:14px;padding:18px 22"
   "px;\n",
   " background:var(--card);color:var(--ink);max-width:min(560px,94vw)}\n",
   "dialog::backdrop{background:#0007}\n",
   "dialog h2{margin:0 0 8px;font-size:17px}\n",
-  "dialog td{white-space:normal;text-align:left}\n",
+  "dialog td,dialog th{white-space:normal;text-align:left;\n",
+  " vertical-align:top;padding-left:0}\n",
+  "dialog h2+table{margin-bottom:14px}\n",
   "dialog form{text-align:right;margin-top:10px}\n",
   "dialog form button{padding:6px 18px;border:1px solid var(--line);\n",
   " border-radius:9px}\n",
@@ -1051,8 +1082,12 @@ static const char *const ljc_page_head[] = {
   " .ts .of{display:none}\n",
   " .bar{padding:8px}.tabs{flex:1 0 100%;justify-content:space-between}.f"
   "ind{flex:1 0 100%;margin:0}\n",
-  " .flame{margin:4px 8px 0}.crumbs .hint{display:none}\n",
-  " .scroll td:first-child{max-width:62vw;min-width:11em}\n",
+  " .flame{margin:4px 8px 0}.crumbs .hint{flex:1 0 100%}\n",
+  " #verdict li>div{flex-wrap:wrap}#verdict .lnk{flex:1 0 100%}\n",
+  " .scroll td:first-child{max-width:46vw;min-width:9.8em}\n",
+  " .scroll thead th,.scroll thead button{white-space:normal;min-width:0}"
+  "\n",
+  " .scroll .lnk{font-size:12px}\n",
   " th,td{padding:6px 9px}#plot{height:140px}\n",
   " .legend{max-height:64px;overflow:auto}\n",
   " .tabs button{padding:7px 5px;font-size:13px}\n",
@@ -1076,18 +1111,22 @@ static const char *const ljc_page_head[] = {
   "<div class=\"acts\">\n",
   "<button class=\"icon\" id=\"theme\" aria-label=\"Dark colours\">&#9680"
   ";</button>\n",
-  "<button class=\"icon\" id=\"help\" aria-label=\"Keyboard and help\">\?"
-  "</button>\n",
+  "<button class=\"icon\" id=\"help\" aria-label=\"Help: words and keys\""
+  ">\?</button>\n",
   "</div>\n",
   "</header>\n",
   "<main>\n",
   "<div id=\"banners\" role=\"status\"></div>\n",
   "<div class=\"tiles\" id=\"tiles\" role=\"radiogroup\" aria-label=\"Mea"
   "sure\"></div>\n",
+  "<div class=\"first\" id=\"first\">\n",
+  "<section class=\"card\" id=\"verdict\" aria-label=\"Lines with most\">"
+  "</section>\n",
   "<section class=\"card\" id=\"time\" aria-label=\"Timeline\" hidden>\n",
   "<div class=\"cap\" id=\"tcap\"><h2>Timeline</h2></div>\n",
   "<svg id=\"plot\" tabindex=\"0\" role=\"img\"></svg>\n",
   "</section>\n",
+  "</div>\n",
   "<section class=\"card\" aria-label=\"Profile\">\n",
   "<div class=\"bar\">\n",
   "<div class=\"tabs\" id=\"tabs\" role=\"tablist\" aria-label=\"Views\">"
@@ -1114,8 +1153,9 @@ static const char *const ljc_page_head[] = {
   "</main>\n",
   "<footer id=\"foot\"></footer>\n",
   "<div id=\"tip\" role=\"tooltip\" hidden></div>\n",
-  "<dialog id=\"keys\" aria-label=\"Keyboard\"><h2>Keyboard</h2><table><t"
-  "body>\n",
+  "<dialog id=\"keys\" aria-label=\"Help\"><h2>Words</h2>\n",
+  "<table><tbody id=\"words\"></tbody></table><h2>Keyboard</h2><table><tb"
+  "ody>\n",
   "<tr><td><kbd>/</kbd></td><td>search; <kbd>Esc</kbd> clears</td></tr>\n",
   "<tr><td><kbd>1</kbd>&ndash;<kbd>4</kbd></td>\n",
   "<td>allocated, in use, peak, temporary</td></tr>\n",
@@ -1204,13 +1244,37 @@ static const char *const ljc_page_tail[] = {
   "   of:\"allocation\"},\n",
   "  {k:\"inuse\",t:\"Still in use\",d:\"not freed by the end of the reco"
   "rding\",\n",
-  "   of:\"block\",more:\"Garbage made since the last collection counts t"
-  "oo: \"+\n",
-  "    \"compare with Peak.\"},\n",
+  "   of:\"block\"},\n",
   "  {k:\"peak\",t:\"Peak\",d:\"held at the moment when most was held\",\n",
   "   of:\"block\"},\n",
   "  {k:\"temp\",t:\"Temporary\",d:\"freed again almost at once\",\n",
   "   of:\"allocation\"}];\n",
+  "if(D.temp_within)MEASURES[3].d=\"freed before \"+\n",
+  "  D.temp_within.toLocaleString(\"en-US\")+\" more allocations were mad"
+  "e\";\n",
+  "else MEASURES[3].d=\"freed by the very next event\";\n",
+  "MEASURES[0].d+=\"; a reallocation counts with its new size\";\n",
+  "const KEPT=\"of what a line allocated (reallocations counted too), how"
+  " much \"+\n",
+  "  \"is still in use: by number of blocks, not by bytes\",\n",
+  "  THRU=\"with what others allocated while it was on the call stack; ca"
+  "ll \"+\n",
+  "  \"paths that were folded into (pruned) above it do not count\";\n",
+  "const WORDS=MEASURES.map(m=>[m.t,m.d]).concat([[\"Kept\",KEPT],\n",
+  "  [\"Average\",\"bytes of one allocation\"],[\"With callees\",THRU],\n",
+  "  [\"(pruned)\",\"call paths with less than a small share of everythin"
+  "g, \"+\n",
+  "   \"folded into one box under their caller; sums of lines still have "
+  "them\"],\n",
+  "  [\"mode\",\"exact: every allocation was recorded; sample: one of so "
+  "many \"+\n",
+  "   \"bytes on average (the number at \\\"sample\\\"), and numbers are "
+  "scaled up \"+\n",
+  "   \"from these: small ones are rough\"],\n",
+  "  [\"sample\",\"mean bytes between samples, 0: exact\"],\n",
+  "  [\"stacks\",\"frames of a call stack recorded at most, the innermost"
+  " ones\"]]);\n",
+  "const word=t=>(WORDS.find(w=>w[0]===t)||[])[1]||null;\n",
   "const DIFF=!!D.old,N=D.frame.length+1,FN=D.frames.length/5;\n",
   "const par=new Int32Array(N),frm=new Int32Array(N).fill(-1);\n",
   "for(let i=1;i<N;i++){par[i]=i-D.parent[i-1];frm[i]=D.frame[i-1];}\n",
@@ -1266,10 +1330,10 @@ static const char *const ljc_page_tail[] = {
   "for(let f=0;f<FN;f++){\n",
   "  const file=vis(ffile(f)),line=fline(f)\?\":\"+fline(f):\"\";\n",
   "  const name=vis(fname(f));\n",
-  "  const base=file.slice(file.lastIndexOf(\"/\")+1);\n",
-  "  lab[f]=name||base+line||\"\?\";\n",
-  "  full[f]=name\?(file\?name+\" (\"+base+line+\")\":name):file+line||\""
-  "\?\";\n",
+  "  const short=file.slice(file.lastIndexOf(\"/\")+1);\n",
+  "  lab[f]=name||short+line||\"\?\";\n",
+  "  full[f]=name\?(file\?name+\" (\"+short+line+\")\":name):file+line||"
+  "\"\?\";\n",
   "  low[f]=(full[f]+\" \"+file).toLowerCase();\n",
   "}\n",
   "/* The line that is charged: a built-in function's part is its caller'"
@@ -1285,6 +1349,7 @@ static const char *const ljc_page_tail[] = {
   "for(const m of MEASURES)for(const u of[\"_size\",\"_count\"])\n",
   "  for(const old of DIFF\?[0,1]:[0])\n",
   "    col(m.k+u,old).forEach((x,i)=>{if(x)owns[i]=1;});\n",
+  "const base=p=>p.slice(p.lastIndexOf(\"/\")+1);\n",
   "const dirOf=p=>p.slice(0,p.lastIndexOf(\"/\")+1);\n",
   "/* Lua frames are coloured by directory, or by file if there is but on"
   "e. */\n",
@@ -1598,9 +1663,12 @@ static const char *const ljc_page_tail[] = {
   "  });\n",
   "  if(v.val(0)===0)c.append(el(\"span\",{cls:\"hint\"},\"nothing to sho"
   "w here\"));\n",
-  "  else c.append(el(\"span\",{cls:\"hint\"},zoom\?\"\":\"click a box to"
-  " zoom\"+\n",
-  "    (DIFF\?\" \\u00b7 red grew, blue shrank\":\"\")));\n",
+  "  else c.append(el(\"span\",{cls:\"hint\"},(matchMedia(\"(pointer:coar"
+  "se)\").matches\n",
+  "    \?zoom\?\"a second tap on the last box, or All, zooms out\"\n",
+  "      :\"tap a box to see it, tap it again to zoom\"\n",
+  "    :zoom\?\"\":\"click a box to zoom\")+\n",
+  "    (DIFF&&!zoom\?\" \\u00b7 red grew, blue shrank\":\"\")));\n",
   "}\n",
   "function legend(){\n",
   "  const box=$(\"legend\");\n",
@@ -1625,7 +1693,8 @@ static const char *const ljc_page_tail[] = {
   "function about(f){\n",
   "  if(f<0)return\"everything recorded\";\n",
   "  const k=fk(f);\n",
-  "  let t=KIND[k]+(k===1&&ffile(f)\?\" in \"+vis(ffile(f)):\"\");\n",
+  "  if(k===PRUNED)return word(\"(pruned)\");\n",
+  "  let t=KIND[k]+(k===1&&ffile(f)\?\" in \"+vis(base(ffile(f))):\"\");\n",
   "  if(k===0&&ffirst(f))t+=\", in the function that begins at line \"+ff"
   "irst(f);\n",
   "  return t;\n",
@@ -1641,27 +1710,92 @@ static const char *const ljc_page_tail[] = {
   "function detail(){\n",
   "  const v=view(),n=sel,box=$(\"detail\"),f=n\?v.frame(n):lone;\n",
   "  box.textContent=\"\";\n",
-  "  if(f<0)return largest(box);\n",
+  "  if(f<0){\n",
+  "    box.append(el(\"p\",{},\"Choose a box or a line: its numbers and i"
+  "ts \"+\n",
+  "      \"callers stand here then.\"));\n",
+  "    return;\n",
+  "  }\n",
   "  const get=n\?(k,old)=>v.nums(n,k,old)[1]:(k,old)=>byFrame(k,old)[f];"
   "\n",
   "  const part=DIFF&&n\?v.val(n):get(key()),tb=el(\"tbody\",{});\n",
-  "  box.append(el(\"h3\",{cls:\"mono\"},full[f]),\n",
-  "    el(\"p\",{},about(f)+\" \\u00b7 \"+pct(part,v.val(0))+\" of all \""
-  "+\n",
-  "      measure(S.m).t.toLowerCase()));\n",
+  "  box.append(el(\"h3\",{cls:\"mono\"},full[f]),el(\"p\",{title:\n",
+  "    fk(f)===1\?vis(ffile(f)):null},about(f)+\" \\u00b7 \"+pct(part,v.v"
+  "al(0))+\n",
+  "    \" of all \"+measure(S.m).t.toLowerCase()));\n",
   "  for(const m of MEASURES)\n",
-  "    tb.append(el(\"tr\",{},el(\"th\",{scope:\"row\"},m.t),\n",
+  "    tb.append(el(\"tr\",{},el(\"th\",{scope:\"row\",title:m.d},m.t),\n",
   "      el(\"td\",{},cells(get,m.k,\"size\")),\n",
   "      el(\"td\",{},cells(get,m.k,\"count\")+\" \"+m.of+\n",
   "        (get(m.k+\"_count\")===1\?\"\":\"s\"))));\n",
   "  box.append(el(\"table\",{cls:\"nums\"},tb));\n",
-  "  if(n)stack(box,v,pathOf(v,n));\n",
-  "  else box.append(el(\"p\",{},\"No box of its own here: \"+(part\?\n",
+  "  if(!n)box.append(el(\"p\",{},\"No box of its own here: \"+(part\?\n",
   "    \"its call paths are too small to be shown.\":\"it has nothing of "
   "this.\")));\n",
+  "  if(n===0||v.inv&&v.par(n)===0)wholeLine(box,f);\n",
+  "  if(n)stack(box,v,n);\n",
   "}\n",
-  "function stack(box,v,p){\n",
-  "  const ol=el(\"ol\",{cls:\"mono\"});\n",
+  "/* Of a line as a whole: what became of it, and who calls it. */\n",
+  "function wholeLine(box,f){\n",
+  "  if(fk(f)===PRUNED)return;\n",
+  "  if(!DIFF)box.append(el(\"p\",{},sentence(keeps(f))+\" \"+held(f)));\n",
+  "  if(D.stacks)callers(box,f);\n",
+  "}\n",
+  "/* Callers of a line by what they had it allocate. A line that calls i"
+  "tself\n",
+  "** is passed over: its first other caller counts. */\n",
+  "function callersOf(f){\n",
+  "  const by=new Map(),w=wide(key());\n",
+  "  for(let i=1;i<N;i++){\n",
+  "    if(!owns[i]||site[i]!==f)continue;\n",
+  "    let x=par[frm[i]===f\?i:par[i]];\n",
+  "    const path=[f];\n",
+  "    for(;x&&frm[x]===f;x=par[x])path.push(f);\n",
+  "    const g=x\?frm[x]:-1;\n",
+  "    let r=by.get(g);\n",
+  "    if(!r)by.set(g,r={g,sum:0,most:-1,of:[],\n",
+  "      get:(k,old)=>r.of.reduce((s,i)=>s+col(k,old)[i],0)});\n",
+  "    r.of.push(i);r.sum+=w[i];\n",
+  "    if(w[i]>r.most){r.most=w[i];r.path=path.concat(g);}\n",
+  "  }\n",
+  "  return[...by.values()].filter(r=>r.sum>0).sort((a,b)=>b.sum-a.sum);\n",
+  "}\n",
+  "function callers(box,f){\n",
+  "  const all=callersOf(f),tb=el(\"tbody\",{}),most=12;\n",
+  "  const row=(get,...name)=>tb.append(el(\"tr\",{},\n",
+  "    el(\"td\",{},cells(get,S.m,\"size\")),el(\"td\",{},cells(get,S.m,"
+  "\"count\")),\n",
+  "    el(\"td\",{},...name)));\n",
+  "  const sum=rs=>(k,old)=>rs.reduce((s,r)=>s+r.get(k,old),0);\n",
+  "  for(const r of all.slice(0,most))\n",
+  "    if(r.g<0)row(r.get,\"nobody: it stands outermost\");\n",
+  "    else row(r.get,named({cls:\"lnk\",title:\"show this caller\",on:{c"
+  "lick:()=>{\n",
+  "      S.tab=\"inv\";\n",
+  "      zoomTo(follow(view(),r.path));cv.focus();}}},full[r.g]),\n",
+  "      r.path.length>2\?\" (calls itself in between)\":\"\");\n",
+  "  if(all.length>most)row(sum(all.slice(most)),\n",
+  "    many(all.length-most,\"more caller\"));\n",
+  "  const seen=sum(all),rest=(k,old)=>byFrame(k,old)[f]-seen(k,old);\n",
+  "  if(rest(key())>0)row(rest,el(\"span\",{title:word(\"(pruned)\")},\n",
+  "    \"on call paths too small to be shown\"));\n",
+  "  if(!tb.firstChild)return;\n",
+  "  box.append(el(\"h4\",{},\"Called from (\"+\n",
+  "    measure(S.m).t.toLowerCase()+\": bytes, \"+measure(S.m).of+\"s)\")"
+  ",el(\"table\",{cls:\"by\"},\n",
+  "    el(\"caption\",{cls:\"vh\"},\"Callers of this line\"),tb));\n",
+  "}\n",
+  "/* The way to a box; touching it twice is not the only way to zoom. */"
+  "\n",
+  "function stack(box,v,n){\n",
+  "  const ol=el(\"ol\",{cls:\"mono\"}),p=pathOf(v,n),act=el(\"div\",{cls"
+  ":\"do\"});\n",
+  "  const to=(x,t)=>act.append(el(\"button\",{on:{click:()=>{\n",
+  "    zoomTo(x);cv.focus();}}},t));\n",
+  "  if(n!==zoom)to(n,\"Zoom in\");\n",
+  "  if(zoom)to(v.par(zoom),\"Zoom out\");\n",
+  "  box.append(act);\n",
+  "  if(p.length<2)return;\n",
   "  if(v.inv)p.reverse();\n",
   "  for(const x of p)ol.append(el(\"li\",{},full[x]));\n",
   "  box.append(el(\"details\",{},el(\"summary\",{},\"Stack, \"+many(p.le"
@@ -1669,29 +1803,99 @@ static const char *const ljc_page_tail[] = {
   "    (v.inv\?\" up to the allocating one\":\", outermost first\")),\n",
   "    ol));\n",
   "}\n",
-  "/* With nothing selected: the lines that allocate most by themselves. "
-  "*/\n",
-  "function largest(box){\n",
-  "  const is=byFrame(key()),was=DIFF\?byFrame(key(),1):null,all=sumOf(ke"
-  "y());\n",
-  "  const size=f=>DIFF\?Math.abs(is[f]-was[f]):is[f],fs=[],tb=el(\"tbody"
-  "\",{});\n",
+  "\n",
+  "/* -- Verdict: the lines with most, and what became of it ------------"
+  "------ */\n",
+  "const lineSum=(f,m,u)=>byFrame(m+\"_\"+u)[f];\n",
+  "const sentence=t=>t[0].toUpperCase()+t.slice(1)+\".\";\n",
+  "function keeps(f){\n",
+  "  const made=lineSum(f,\"alloc\",\"count\"),kept=lineSum(f,\"inuse\","
+  "\"count\");\n",
+  "  return made\?num(kept)+\" of its \"+many(made,\"allocation\")+\" sti"
+  "ll in use (\"+pct(kept,made)+\" kept)\"\n",
+  "    :\"nothing allocated in the part that was read\";\n",
+  "}\n",
+  "/* More at the end than at an earlier peak: it grew. */\n",
+  "function held(f){\n",
+  "  return\"Held at the peak\"+(T.peak\?\" (\"+when(T.peak[0])+\")\":\""
+  "\")+\" \"+\n",
+  "    bytes(lineSum(f,\"peak\",\"size\"))+\", at the end \"+\n",
+  "    bytes(lineSum(f,\"inuse\",\"size\"))+\".\";\n",
+  "}\n",
+  "function fate(f){\n",
+  "  const k=key(),made=lineSum(f,\"alloc\",\"count\");\n",
+  "  if(DIFF)return amount(byFrame(k,1)[f],S.unit)+\" \\u2192 \"+\n",
+  "    amount(byFrame(k)[f],S.unit);\n",
+  "  if(S.m===\"temp\")return num(lineSum(f,\"temp\",\"count\"))+\" of it"
+  "s \"+\n",
+  "    many(made,\"allocation\")+\" \"+measure(\"temp\").d;\n",
+  "  if(S.m===\"alloc\")return many(made,\"allocation\")+\" of \"+\n",
+  "    bytes(made\?lineSum(f,\"alloc\",\"size\")/made:0)+\" on average, "
+  "\"+\n",
+  "    pct(lineSum(f,\"inuse\",\"count\"),made)+\" kept\";\n",
+  "  return keeps(f)+\" \\u00b7 \"+(S.m===\"peak\"\?\"at the end \"+\n",
+  "    bytes(lineSum(f,\"inuse\",\"size\")):\"at the peak \"+\n",
+  "    bytes(lineSum(f,\"peak\",\"size\")));\n",
+  "}\n",
+  "function suspect(f){\n",
+  "  const large=m=>lineSum(f,m,\"size\")>=sumOf(m+\"_size\")/20;\n",
+  "  return!DIFF&&S.m===\"inuse\"&&large(\"inuse\")&&large(\"peak\")&&\n",
+  "    lineSum(f,\"inuse\",\"count\")>=0.9*lineSum(f,\"alloc\",\"count\")"
+  ";\n",
+  "}\n",
+  "/* The middle of the recording, as --from takes it. */\n",
+  "function middle(){\n",
+  "  const p=T.points,x=p.length\?(p[0][0]+p[p.length-1][0])/2:0;\n",
+  "  return!x\?\"TIME\":T.unit!==\"time\"\?String(Math.round(x))\n",
+  "    :x>=1e9\?(x/1e9).toFixed(1)+\"s\":Math.ceil(x/1e6)+\"ms\";\n",
+  "}\n",
+  "function verdict(){\n",
+  "  const box=$(\"verdict\"),m=measure(S.m),is=byFrame(key()),all=sumOf("
+  "key());\n",
+  "  const was=DIFF\?byFrame(key(),1):null,fs=[],ol=el(\"ol\",{});\n",
+  "  const size=f=>DIFF\?Math.abs(is[f]-was[f]):is[f];\n",
   "  for(let f=0;f<FN;f++)if(size(f)>0)fs.push(f);\n",
   "  fs.sort((a,b)=>size(b)-size(a));\n",
-  "  box.append(el(\"h3\",{},DIFF\?\"Changed most: \"+measure(S.m).t.toLo"
-  "werCase()\n",
-  "    :measure(S.m).t+\": lines with most\"));\n",
-  "  if(measure(S.m).more)box.append(el(\"p\",{},measure(S.m).more));\n",
-  "  for(const f of fs.slice(0,6))\n",
-  "    tb.append(el(\"tr\",{},el(\"td\",{},DIFF\?signed(is[f]-was[f],S.un"
-  "it)\n",
-  "      :amount(is[f],S.unit)),\n",
-  "      el(\"td\",{},DIFF\?\"\":pct(is[f],all)),\n",
-  "      el(\"td\",{},named({cls:\"lnk\",on:{click:()=>goTo(f)}},full[f])"
-  ")));\n",
-  "  box.append(el(\"table\",{cls:\"top\"},tb));\n",
+  "  box.textContent=\"\";\n",
+  "  box.append(el(\"h2\",{},DIFF\?\"Changed most: \"+m.t.toLowerCase()\n",
+  "    :m.t+\": lines with most\"));\n",
+  "  for(const f of fs.slice(0,4))\n",
+  "    ol.append(el(\"li\",{},el(\"div\",{},named({cls:\"lnk\",\n",
+  "      on:{click:()=>goTo(f)}},full[f]),suspect(f)\?el(\"span\",{cls:\""
+  "pill\",\n",
+  "      title:\"at least 5 % of what is in use and of the peak, 90 % kep"
+  "t\"},\n",
+  "      \"suspect\"):null,el(\"b\",{},DIFF\?signed(is[f]-was[f],S.unit)\n",
+  "      :amount(is[f],S.unit)),el(\"span\",{},DIFF\?\"\":pct(is[f],all))"
+  "),\n",
+  "      el(\"p\",{},fate(f))));\n",
+  "  box.append(ol);\n",
   "  if(!fs.length)box.append(el(\"p\",{},DIFF\?\"No difference.\":\"Noth"
   "ing.\"));\n",
+  "  if(!DIFF&&(S.m===\"inuse\"||S.m===\"peak\"))rule(box);\n",
+  "}\n",
+  "function rule(box){\n",
+  "  box.append(el(\"p\",{},\"A leak is large in Still in use and in Peak"
+  ", with \"+\n",
+  "    \"Kept near 100 %. Large in one of them only: garbage not yet \"+\n",
+  "    \"collected, or given back in time.\"),\n",
+  "    el(\"details\",{},el(\"summary\",{},\"A leak, or data that is need"
+  "ed\?\"),\n",
+  "    el(\"p\",{},\"What is loaded once and used for good looks alike; a"
+  " leak \"+\n",
+  "    \"grows. Of a line the recording has what it held at the peak and "
+  "at the \"+\n",
+  "    \"end, not the course in between: more at the end than at an earli"
+  "er \"+\n",
+  "    \"peak is growth. To be sure read the second half alone, \",\n",
+  "    el(\"code\",{},\"ljparse --format=html --from=\"+middle()+\" FILE"
+  "\"),\n",
+  "    \": what is in use there was allocated after that. Or record a lon"
+  "ger \"+\n",
+  "    \"run and compare, \",el(\"code\",{},\"--diff OLD\"),\". No report"
+  " here says \"+\n",
+  "    \"what keeps a block alive: see where the line's result is stored."
+  "\")));\n",
   "}\n",
   "function boxAt(e){\n",
   "  const r=cv.getBoundingClientRect(),x=e.clientX-r.left;\n",
@@ -1786,7 +1990,8 @@ static const char *const ljc_page_tail[] = {
   "  return lines[id];\n",
   "}\n",
   "function columns(){\n",
-  "  const c=(k,t)=>({t,unit:k.split(\"_\")[1],get:r=>r.v(k),k});\n",
+  "  const c=(k,t)=>({t,unit:k.split(\"_\")[1],get:r=>r.v(k),k,\n",
+  "    d:measure(k.split(\"_\")[0]).d});\n",
   "  if(!DIFF){\n",
   "    /* The measure shown comes first: a narrow screen shows it at once"
   ". */\n",
@@ -1799,14 +2004,14 @@ static const char *const ljc_page_tail[] = {
   "    temp:[c(\"temp_size\",\"Temporary\"),c(\"temp_count\",\"Temp. coun"
   "t\")]};\n",
   "    /* What is kept of what was made: a leak stands out by it. */\n",
-  "    const kept={t:\"Kept (blocks)\",unit:\"share\",k:\"kept\",get:r=>r"
-  ".v(\"alloc_count\")\?\n",
+  "    const kept={t:\"Kept (blocks)\",unit:\"share\",k:\"kept\",d:KEPT,g"
+  "et:r=>r.v(\"alloc_count\")\?\n",
   "      100*r.v(\"inuse_count\")/r.v(\"alloc_count\"):0};\n",
   "    all.inuse.push(kept);\n",
   "    return all[S.m].concat(...Object.keys(all).filter(m=>m!==S.m).map("
   "m=>\n",
-  "      all[m]),[{t:\"Average\",unit:\"size\",k:\"avg\",get:r=>r.v(\"all"
-  "oc_count\")\?\n",
+  "      all[m]),[{t:\"Average\",unit:\"size\",k:\"avg\",\n",
+  "      d:word(\"Average\"),get:r=>r.v(\"alloc_count\")\?\n",
   "      r.v(\"alloc_size\")/r.v(\"alloc_count\"):0}]);\n",
   "  }\n",
   "  const k=key(),u=S.unit;\n",
@@ -1831,7 +2036,7 @@ static const char *const ljc_page_tail[] = {
   "    const on=c===by;\n",
   "    tr.append(el(\"th\",{scope:\"col\",\"aria-sort\":on\?\n",
   "      (S.desc\?\"descending\":\"ascending\"):null},\n",
-  "      el(\"button\",{on:{click:()=>{\n",
+  "      el(\"button\",{title:c.d||null,on:{click:()=>{\n",
   "        S.desc=on\?!S.desc:true;S.sort=c.k;again(c.t);}}},\n",
   "        c.t+(on\?(S.desc\?\" \\u2193\":\" \\u2191\"):\"\"))));\n",
   "  }\n",
@@ -1880,9 +2085,21 @@ static const char *const ljc_page_tail[] = {
   "region\",\n",
   "    \"aria-label\":\"Table\"}));\n",
   "  s.textContent=\"\";s.append(table);\n",
+  "  let hint=box.querySelector(\".side\");\n",
+  "  if(!hint)s.before(hint=el(\"p\",{cls:\"side\"},\"The table goes on t"
+  "o the \"+\n",
+  "    \"right: scroll it sideways. \\u2192\"));\n",
+  "  hint.hidden=s.scrollWidth<=s.clientWidth;\n",
   "  if(focus)for(const b of s.querySelectorAll(\"thead button\"))\n",
   "    if(b.textContent.startsWith(focus))b.focus();\n",
   "  return s;\n",
+  "}\n",
+  "/* A row of which all may be clicked; the button in it is for the keyb"
+  "oard. */\n",
+  "function clickable(act,...name){\n",
+  "  return el(\"tr\",{cls:\"go\",on:{click:e=>{\n",
+  "    if(e.target.closest(\"button\")||!String(getSelection()))act();}}}"
+  ",el(\"td\",{},...name));\n",
   "}\n",
   "let shown=200;\n",
   "function sites(focus){\n",
@@ -1897,11 +2114,8 @@ static const char *const ljc_page_tail[] = {
   "  const max=all.reduce((m,r)=>Math.max(m,Math.abs(by.get(r))),0);\n",
   "  const tb=el(\"tbody\",{});\n",
   "  for(const r of all.slice(0,shown))\n",
-  "    tb.append(valueCells(el(\"tr\",{},el(\"td\",{},named({cls:\"lnk\","
-  "\n",
-  "      title:\"who calls this line\",on:{click:()=>goTo(r.f)}},full[r.f"
-  "]))),\n",
-  "      cs,r,max));\n",
+  "    tb.append(valueCells(clickable(()=>goTo(r.f),named({cls:\"lnk\",\n",
+  "      title:\"who calls this line\"},full[r.f])),cs,r,max));\n",
   "  const s=refill($(\"p-sites\"),el(\"table\",{},el(\"caption\",{cls:\""
   "vh\"},\n",
   "    \"Allocating lines\"),head(cs,num(all.length)+\n",
@@ -1946,10 +2160,13 @@ static const char *const ljc_page_tail[] = {
   "    let t=tree;const chain=of[f]=[];\n",
   "    if(fk(f)===PRUNED)continue;\n",
   "    for(const p of placeOf(f)){\n",
-  "      let c=t.sub.get(p);\n",
+  "      const is=(fk(f)\?\"\\n\":\"\")+p; /* A folder may have such a na"
+  "me. */\n",
+  "      let c=t.sub.get(is);\n",
   "      if(!c){\n",
-  "        c={name:p,sub:new Map(),fs:[],open:false,id:all.length,up:t};\n",
-  "        t.sub.set(p,c);all.push(c);\n",
+  "        c={name:p,sub:new Map(),fs:[],open:false,id:all.length,up:t,\n",
+  "          group:t===tree&&fk(f)>0};\n",
+  "        t.sub.set(is,c);all.push(c);\n",
   "      }\n",
   "      t=c;chain.push(c.id);\n",
   "    }\n",
@@ -1973,11 +2190,15 @@ static const char *const ljc_page_tail[] = {
   "    rows+=t.sub.size===1\?0:t.sub.size;\n",
   "  }\n",
   "}\n",
-  "/* Chains of directories with one entry are shown as one row. */\n",
+  "/* Chains of directories with one entry are shown as one row; of a lib"
+  "rary\n",
+  "** the name without its directories. */\n",
   "function squeeze(t){\n",
-  "  let n=t.name;\n",
+  "  const part=x=>x.up.group\?base(x.name):x.name;\n",
+  "  let n=part(t);\n",
   "  while(t.sub.size===1&&!t.fs.length){\n",
-  "    t=t.sub.values().next().value;n+=\"/\"+t.name;\n",
+  "    t=t.sub.values().next().value;n+=(t.up.group\?\" in \":\"/\")+part"
+  "(t);\n",
   "  }\n",
   "  return[t,n];\n",
   "}\n",
@@ -2023,7 +2244,7 @@ static const char *const ljc_page_tail[] = {
   "function files(focus){\n",
   "  const t=fileTree(),cs=columns(),k=key();\n",
   "  if(D.stacks)cs.splice(DIFF\?3:2,0,{t:\"with callees\",\n",
-  "    k:\"thru\",unit:S.unit,get:r=>r.thru(k)});\n",
+  "    k:\"thru\",unit:S.unit,d:THRU,get:r=>r.thru(k)});\n",
   "  const by=sorter(cs),tb=el(\"tbody\",{}),cmp=order(by);\n",
   "  const rowOf=(x,f)=>x\?{x,v:(m,o)=>byPlace(m,o)[x.id],\n",
   "    thru:m=>through(m).place[x.id]}\n",
@@ -2036,29 +2257,33 @@ static const char *const ljc_page_tail[] = {
   "  const todo=top.map(r=>({r,d:0})).reverse();\n",
   "  while(todo.length){\n",
   "    const{r,d}=todo.pop();\n",
-  "    let name,row,open=null;\n",
+  "    let name,row,act,open=null;\n",
   "    if(r.x){\n",
   "      const[x,n]=squeeze(r.x);\n",
   "      open=x.open;\n",
+  "      act=()=>{x.open=!x.open;files();\n",
+  "        const b=$(\"p-files\").querySelectorAll(\"tbody button\");\n",
+  "        for(const e of b)if(e.dataset.id===String(x.id))e.focus();};\n",
   "      name=marked(\"button\",{cls:\"lnk\",\"aria-expanded\":String(ope"
-  "n),on:{\n",
-  "        click:()=>{x.open=!x.open;files();\n",
-  "          const b=$(\"p-files\").querySelectorAll(\"tbody button\");\n",
-  "          for(const e of b)if(e.dataset.id===String(x.id))e.focus();}}"
-  "},\n",
-  "        vis(n)+(x.sub.size\?\"/\":\"\"));\n",
+  "n),\n",
+  "        title:vis(x.name)},vis(n)+(x.sub.size&&!x.group\?\"/\":\"\"));"
+  "\n",
   "      name.dataset.id=x.id;\n",
   "      if(open)for(const c of kids(x).reverse())todo.push({r:c,d:d+1});"
   "\n",
-  "    }else name=marked(\"button\",{cls:\"lnk\",on:{click:()=>goTo(r.f)}"
-  "},\n",
-  "      fk(r.f)===0\?\"line \"+fline(r.f)+(fname(r.f)\?\" \"+lab[r.f]:\""
-  "\"):lab[r.f]);\n",
+  "    }else{\n",
+  "      act=()=>goTo(r.f);\n",
+  "      name=marked(\"button\",{cls:\"lnk\",title:\"who calls this line"
+  "\"},\n",
+  "        fk(r.f)===0\?\"line \"+fline(r.f)+(fname(r.f)\?\" \"+lab[r.f]:"
+  "\"\")\n",
+  "        :lab[r.f]);\n",
+  "    }\n",
   "    row=el(\"div\",{cls:\"row\"},el(\"span\",{cls:\"tog\",\"aria-hidde"
   "n\":\"true\"},\n",
   "      open===null\?\"\":open\?\"\\u25be\":\"\\u25b8\"),name);\n",
   "    row.style.paddingLeft=(d*16)+\"px\";\n",
-  "    tb.append(valueCells(el(\"tr\",{},el(\"td\",{},row)),cs,r,max));\n",
+  "    tb.append(valueCells(clickable(act,row),cs,r,max));\n",
   "  }\n",
   "  refill($(\"p-files\"),el(\"table\",{},el(\"caption\",{cls:\"vh\"},\n",
   "    \"Files and directories\"),head(cs,\"Directory, file, line\",files"
@@ -2076,7 +2301,7 @@ static const char *const ljc_page_tail[] = {
   "    for(const r of list)tb.append(el(\"tr\",{},...r.map((c,i)=>\n",
   "      el(i\?\"td\":\"th\",i\?{cls:/^[\\d.,]+( \\S+)\?( \\([\\d,]+\\))"
   "\?$/.test(c)\?\"n\":\"\"}\n",
-  "        :{scope:\"row\"},vis(String(c))))));\n",
+  "        :{scope:\"row\",title:word(c)},vis(String(c))))));\n",
   "    return el(\"table\",{},tb);\n",
   "  };\n",
   "  if(D.kinds&&D.kinds.length)part(\"What is still in use, by kind\",\n",
@@ -2093,11 +2318,8 @@ static const char *const ljc_page_tail[] = {
   "  const ul=el(\"ul\",{});\n",
   "  for(const n of D.notes)ul.append(el(\"li\",{},vis(n)));\n",
   "  if(D.notes.length)part(\"Remarks\",ul);\n",
-  "  const dl=MEASURES.map(m=>[m.t,m.k===\"temp\"&&D.temp_within\?\n",
-  "    \"freed before \"+num(D.temp_within)+\" more allocations were made"
-  "\":m.d]);\n",
-  "  part(\"What the words mean\",rows(dl),el(\"p\",{},\"A line is charge"
-  "d with \"+\n",
+  "  part(\"What the words mean\",rows(WORDS),el(\"p\",{},\"A line is cha"
+  "rged with \"+\n",
   "    \"what it allocates itself; boxes of the flame graph are as wide a"
   "s all \"+\n",
   "    \"that was allocated below them. Machine code, memory from other "
@@ -2150,23 +2372,24 @@ static const char *const ljc_page_tail[] = {
   "    if(tick>=u/10)return+(x/u).toFixed(1)+\" \"+n;\n",
   "  return num(x)+\" ns\";\n",
   "}\n",
-  "let cursor=-1;\n",
+  "let cursor=-1,plotted=0; /* The height it is drawn for. */\n",
   "function timeline(){\n",
   "  const P=T.points,box=$(\"plot\");\n",
   "  if(P.length<2)return;\n",
   "  $(\"time\").hidden=false;\n",
-  "  const w=box.clientWidth||600,h=box.clientHeight||170,l=66,r=16,t=20,"
-  "b=22;\n",
+  "  $(\"first\").classList.add(\"two\");\n",
+  "  const w=box.clientWidth||600,h=plotted=box.clientHeight||170,l=66,r="
+  "16,t=20,b=22;\n",
   "  const has=SERIES.filter(s=>P.some(p=>p[s.i]>0));\n",
   "  let max=1;\n",
   "  for(const p of P)for(const s of has)max=Math.max(max,p[s.i]||0);\n",
   "  const x0=P[0][0],x1=P[P.length-1][0];\n",
   "  const X=x=>l+(w-l-r)*(x-x0)/Math.max(1,x1-x0);\n",
-  "  const Y=y=>h-b-(h-t-b)*y/(max*1.04);\n",
+  "  const step=niceStep(max),top=Math.ceil(max/step)*step;\n",
+  "  const Y=y=>h-b-(h-t-b)*y/top;\n",
   "  box.textContent=\"\";\n",
   "  box.setAttribute(\"viewBox\",\"0 0 \"+w+\" \"+h);\n",
-  "  const step=niceStep(max);\n",
-  "  for(let y=step;y<=max*1.04;y+=step)\n",
+  "  for(let y=step;y<=top;y+=step)\n",
   "    box.append(svg(\"line\",{\"class\":\"grid\",x1:l,x2:w-r,y1:Y(y),\n",
   "      y2:Y(y)}),svg(\"text\",{x:l-8,y:Y(y)+4,\n",
   "      \"text-anchor\":\"end\"},bytes(y).replace(/\\.0+ /,\" \")));\n",
@@ -2349,7 +2572,9 @@ static const char *const ljc_page_tail[] = {
   "}\n",
   "function refresh(){\n",
   "  const on=TABS.find(t=>t.k===S.tab);\n",
-  "  tiles();bar();search();keep();\n",
+  "  tiles();bar();search();keep();verdict();\n",
+  "  if(!$(\"time\").hidden&&$(\"plot\").clientHeight!==plotted)timeline("
+  ");\n",
   "  for(const p of[\"flame\",\"sites\",\"files\",\"about\"]){\n",
   "    $(\"p-\"+p).hidden=p!==on.p;\n",
   "    if(p===on.p)$(\"p-\"+p).setAttribute(\"aria-labelledby\",\"t-\"+on"
@@ -2387,8 +2612,10 @@ static const char *const ljc_page_tail[] = {
   "  $(\"sub\").textContent=[(of(\"tree\")+\" \"+of(\"arch\")).trim()||\n",
   "    some(\"format\",\"format \"),some(\"pid\",\"process \"),some(\"sta"
   "rt\",\"started \"),\n",
-  "    some(\"run time\",\"ran \"),of(\"ended\"),of(\"read\")===\"whole\""
-  "\?\"\":of(\"read\")]\n",
+  "    some(\"run time\",\"ran \"),\n",
+  "    of(\"mode\")===\"sample\"&&\"one sample in \"+bytes(+of(\"sample\""
+  "))+\" on average\",\n",
+  "    of(\"ended\"),of(\"read\")===\"whole\"\?\"\":of(\"read\")]\n",
   "    .filter(t=>t).join(\" \\u00b7 \");\n",
   "  for(const w of D.warnings)$(\"banners\").append(el(\"div\",{cls:\"ba"
   "nner\"},\n",
@@ -2407,6 +2634,8 @@ static const char *const ljc_page_tail[] = {
   "  $(\"theme\").addEventListener(\"click\",flip);\n",
   "  $(\"help\").addEventListener(\"click\",()=>$(\"keys\").showModal());"
   "\n",
+  "  for(const[t,d]of WORDS)$(\"words\").append(el(\"tr\",{},\n",
+  "    el(\"th\",{scope:\"row\"},t),el(\"td\",{},d)));\n",
   "  $(\"q\").value=S.q;\n",
   "  $(\"q\").addEventListener(\"input\",()=>{S.q=$(\"q\").value;refresh("
   ");});\n",
@@ -2438,6 +2667,7 @@ static const char *const ljc_page_tail[] = {
   "    if(!$(\"p-flame\").hidden)flame();\n",
   "  });\n",
   "  last=innerWidth;\n",
+  "  verdict();\n",
   "  timeline();\n",
   "  refresh();\n",
   "}\n",

@@ -1,7 +1,7 @@
 // drive.js DIR - opens the reports in DIR in headless Chromium, as a reader
 // would, and says what is wrong with them. Made and called by viewers.sh.
 //   plain.html hostile.html diff.html   ljparse --format=html
-//   stacks.html brief.html marks.html kinds.html nearly.html
+//   stacks.html brief.html marks.html kinds.html nearly.html again.html
 //                                       the same, recorded by a luajit
 //   pruned.html                         stacks.html with paths folded
 //   plain.speedscope.json               ljparse --format=speedscope
@@ -266,8 +266,6 @@ async function stacks(browser) {
         ticks[0] === "0 s", "ticks of the time axis", ticks);
   check((await p.$$("#plot text:not(.tick):not(.peak)")).length >= 3,
         "labels of the byte axis");
-  check((await p.textContent("#detail")).includes("Garbage made since"),
-        "says that garbage counts as in use");
   await p.focus("#plot");
   await p.keyboard.press("ArrowRight");
   check((await p.textContent("#tread")).includes("in use"),
@@ -337,6 +335,8 @@ async function oneNumber(browser) {
         same((have.find(x => x[0] === k) || []).slice(1).join(),
              row[size] + "," + row[count],
              "measure " + m + ", panel of " + row.name + ", " + k);
+      check(!/\b1 (blocks|allocations|lines)\b/.test(await p.evaluate(() =>
+        document.body.innerText)), "one of a thing is not many", row.name);
       await p.keyboard.press(m);
     }
   }
@@ -366,6 +366,121 @@ async function callees(browser) {
           file + ": what was folded is no place");
     await t.close();
   }
+}
+
+/* Callers of a line; one that calls itself is passed over. */
+async function callers(browser) {
+  if (!fs.existsSync(path.join(dir, "again.html"))) return;
+  const t = await open(browser, "again.html", {});
+  const p = t.page;
+  await p.keyboard.press("s");
+  const [row] = await table(p, "#p-sites");
+  same(await p.$$eval("#p-sites tbody tr:first-child button", b => b.length),
+       1, "one button in a row");
+  await p.click("#p-sites tbody tr:first-child td:nth-child(3)");
+  same(await p.textContent("#detail h3"), row.name, "all of a row leads on");
+  const rows = await p.$$eval("#detail .by tr", r => r.map(x =>
+    [...x.cells].map(c => c.textContent)));
+  same(rows.map(r => r.slice(0, 2).join()).join(";"),
+       row["In use"] + "," + row.Blocks, "one caller has all");
+  check(/:4 \(calls itself in between\)$/.test(rows[0][2]),
+        "the caller behind the recursion", rows);
+  await p.click("#detail .by button");
+  check(/:4$/.test(await p.textContent("#detail h3")), "a caller is shown",
+        await p.textContent("#detail h3"));
+  check(await p.$$eval("#crumbs button", b => b.length) > 10,
+        "behind many levels");
+  await p.keyboard.press("d");
+  const files = await p.innerText("#p-files");
+  check(/C functions in [^/]/.test(files) && !files.includes("//"),
+        "libraries are named apart", files);
+  await t.close();
+}
+
+/* The first screen says which line it is, and what to think of it. */
+async function verdict(browser) {
+  if (!fs.existsSync(path.join(dir, "nearly.html"))) return;
+  for (const [width, height] of [[1400, 1000], [390, 844]]) {
+    const t = await open(browser, "nearly.html",
+      { viewport: { width, height } });
+    const p = t.page;
+    const first = p.locator("#verdict li").first();
+    const box = await first.boundingBox();
+    check(box.y + box.height < height, "the verdict is on the first screen");
+    check(/60,000 of its 60,0\d\d allocations still in use \(>99.9/.test(
+      await first.innerText()), "its numbers", await first.innerText());
+    same(await first.locator(".pill").count(), 1, "a suspect");
+    same(await p.locator("#verdict .pill").count(), 1, "and no other");
+    check(/--from=\d+ FILE|--from=[\d.]+m?s FILE/.test(
+      await p.textContent("#verdict details")), "how to tell growth");
+    await first.locator("button").click();
+    check((await p.innerText("#detail")).includes("Held at the peak"),
+          "held at the peak and at the end");
+    await p.keyboard.press("1");
+    same(await p.locator("#verdict .pill").count(), 0,
+         "what was allocated is no suspect");
+    await t.close();
+  }
+}
+
+/* On a telephone: names stay, the rest scrolls, and how to zoom is said. */
+async function phone(browser) {
+  if (!fs.existsSync(path.join(dir, "pruned.html"))) return;
+  const t = await open(browser, "pruned.html", {
+    viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+  const p = t.page;
+  check((await p.innerText("#crumbs")).includes("tap it again to zoom"),
+        "how to zoom", await p.innerText("#crumbs"));
+  await p.locator("#cv").scrollIntoViewIfNeeded();
+  const cv = await p.locator("#cv").boundingBox();
+  await p.touchscreen.tap(cv.x + 60, cv.y + 30);
+  same(await p.$$eval("#crumbs button", b => b.length), 1, "a tap selects");
+  await p.click("#detail .do button:has-text('Zoom in')");
+  same(await p.$$eval("#crumbs button", b => b.length), 2, "a button zooms");
+  await p.click("#detail .do button:has-text('Zoom out')");
+  same(await p.$$eval("#crumbs button", b => b.length), 1, "and zooms out");
+  for (const tab of ["sites", "files"]) {
+    await p.click("#t-" + tab);
+    check(await p.isVisible("#p-" + tab + " .side"), tab + " says it goes on");
+    const have = await p.$eval("#p-" + tab + " .scroll", s => {
+      const cell = s.querySelector("tbody td"), out = s.getBoundingClientRect();
+      s.scrollLeft = 300;
+      const at = cell.getBoundingClientRect();
+      return [s.scrollLeft, at.left - out.left, at.width / out.width];
+    });
+    check(have[0] === 300 && Math.abs(have[1]) < 2 && have[2] < 0.5,
+          tab + ": names stay", have);
+  }
+  await t.close();
+  const wide = await open(browser, "pruned.html",
+    { viewport: { width: 1400, height: 1000 } });
+  await wide.page.keyboard.press("s");
+  check(!await wide.page.isVisible("#p-sites .side"), "no hint without need");
+  await wide.close();
+}
+
+/* What is not plain is explained where it stands and in the help. */
+async function words(browser) {
+  const t = await open(browser, "plain.html", {});
+  const p = t.page;
+  await p.keyboard.press("?");
+  const help = await p.innerText("#keys");
+  for (const w of ["Temporary", "Kept", "(pruned)", "stacks", "mode",
+                   "With callees"])
+    check(help.includes(w), "help explains", w);
+  await p.keyboard.press("Escape");
+  await p.keyboard.press("s");
+  const bare = await p.$$eval("#p-sites thead button", b =>
+    b.filter(x => !x.title).map(x => x.textContent));
+  same(bare.join(), "", "columns that do not say what they are");
+  for (const k of ["f", "i", "s", "d", "a"])
+    for (const m of ["1", "2", "3", "4"]) {
+      await p.keyboard.press(k);
+      await p.keyboard.press(m);
+      check(!/NaN|undefined|null|Infinity|Infinite/.test(await p.evaluate(
+        () => document.body.innerText)), "no number out of nothing", k, m);
+    }
+  await t.close();
 }
 
 /* 100 % is all, 0 % is nothing. */
@@ -400,6 +515,11 @@ async function brief(browser) {
     x.textContent));
   check(ticks.length >= 2 && ticks.every(x => /^[\d,]+( events)?$/.test(x)),
         "its axis by events", ticks);
+  const scale = await t.page.$$eval("#plot text:not(.tick):not(.peak)", t =>
+    t.map(x => x.textContent));
+  check(Math.max(...scale.map(amount)) >=
+        amount(await t.page.textContent("#plot .peak")),
+        "the byte axis is labelled up to its top", scale);
   same(t.bad.join("; "), "", "page of a short run is quiet");
   await t.close();
 }
@@ -472,7 +592,8 @@ async function speedscope(browser) {
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
     args: ["--no-sandbox"] });
   for (const part of [plain, shots, hostile, diff, stacks, oneNumber,
-                      callees, kept, brief, marks, kinds, speedscope])
+                      callees, callers, kept, verdict, phone,
+                      words, brief, marks, kinds, speedscope])
     await part(browser).catch(e => {
       failures++;
       console.log("FAIL " + part.name + ": " + e.stack);

@@ -45,7 +45,7 @@ for metric in alloc inuse; do
     -o $metric.folded plain.bin
 done
 
-rm -f stacks.* pruned.* nearly.* brief.* kinds.* marks.*
+rm -f stacks.* pruned.* nearly.* again.* brief.* kinds.* marks.*
 if [ -n "$luajit" ]; then
   "$luajit" -jmemprof=stacks.bin "$here/../../examples/leakhunt.lua" 5000
   for format in html speedscope pprof text; do
@@ -58,6 +58,12 @@ if [ -n "$luajit" ]; then
     keep[1] = nil
     collectgarbage()'
   "$ljparse" --format=html -o nearly.html nearly.bin
+  "$luajit" -joff -jmemprof=again.bin -e 'keep = {}
+    local function again(n) keep[#keep + 1] = { n } if n > 0 then again(n - 1) end return n end
+    for i = 1, 100 do
+      again(49)
+    end'
+  "$ljparse" --format=html -o again.html again.bin
   "$luajit" -jmemprof=brief.bin -e 'for i = 1, 200 do t = { i } end'
   "$ljparse" --format=html -o brief.html brief.bin
   "$luajit" -joff -e 'local m = require("jit.memprof")
