@@ -830,8 +830,8 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-MlgQSi2wbyGty76QvWx83mqOEyRRZa7aJgd4Jnkr8s0='; sty"
-  "le-src 'sha256-xpQRHml6WBoGvacfKFUfJzx0N5I4ZFhLwNELOxaKIJ4=';\n",
+  " script-src 'sha256-VPzLbzvkjMKgCHOvuuQ9wCm8sCS0R/Gr7z5utCTzLyo='; sty"
+  "le-src 'sha256-udmvYLs744CFzryK0j3qaQkHOibKA07Q/edUSzykIGw=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
   ">\n",
@@ -1084,7 +1084,7 @@ static const char *const ljc_page_head[] = {
   "ind{flex:1 0 100%;margin:0}\n",
   " .flame{margin:4px 8px 0}.crumbs .hint{flex:1 0 100%}\n",
   " #verdict li>div{flex-wrap:wrap}#verdict .lnk{flex:1 0 100%}\n",
-  " .scroll td:first-child{max-width:46vw;min-width:9.8em}\n",
+  " .scroll td:first-child{max-width:46vw;min-width:11em}\n",
   " .scroll thead th,.scroll thead button{white-space:normal;min-width:0}"
   "\n",
   " .scroll .lnk{font-size:12px}\n",
@@ -1256,7 +1256,9 @@ static const char *const ljc_page_tail[] = {
   "MEASURES[0].d+=\"; a reallocation counts with its new size\";\n",
   "const KEPT=\"of what a line allocated (reallocations counted too), how"
   " much \"+\n",
-  "  \"is still in use: by number of blocks, not by bytes\",\n",
+  "  \"is still in use: by number of blocks, not by bytes; a table that g"
+  "rew is \"+\n",
+  "  \"one block after several allocations\",\n",
   "  THRU=\"with what others allocated while it was on the call stack; ca"
   "ll \"+\n",
   "  \"paths that were folded into (pruned) above it do not count\";\n",
