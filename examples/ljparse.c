@@ -830,7 +830,7 @@ static const char *const ljc_page_head[] = {
   "<meta charset=\"utf-8\">\n",
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
-  " script-src 'sha256-VPzLbzvkjMKgCHOvuuQ9wCm8sCS0R/Gr7z5utCTzLyo='; sty"
+  " script-src 'sha256-YS+W9LfskC8QK7+NMG7NCjaUZ+6nVnKAGRCXou0dmjU='; sty"
   "le-src 'sha256-udmvYLs744CFzryK0j3qaQkHOibKA07Q/edUSzykIGw=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
@@ -2129,12 +2129,13 @@ static const char *const ljc_page_tail[] = {
   "  if(!all.length)s.append(el(\"div\",{cls:\"empty\"},\"No line matches"
   ".\"));\n",
   "}\n",
+  "/* In the inverted view a line has one box, also without call stacks, "
+  "where\n",
+  "** it may stand below several traces' starts. */\n",
   "function goTo(f){\n",
-  "  S.tab=D.stacks\?\"inv\":\"flame\";\n",
+  "  S.tab=\"inv\";\n",
   "  const v=view(),n=v.kids(0).find(x=>v.frame(x)===f);\n",
   "  zoomPath=n\?[f]:[];sel=n||0;lone=n\?-1:f;\n",
-  "  if(!D.stacks)for(let i=1;i<N;i++)if(frm[i]===f){\n",
-  "    zoomPath=pathOf(v,i);sel=i;}\n",
   "  refresh();\n",
   "  cv.focus();\n",
   "}\n",

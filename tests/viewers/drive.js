@@ -1,6 +1,7 @@
 // drive.js DIR - opens the reports in DIR in headless Chromium, as a reader
 // would, and says what is wrong with them. Made and called by viewers.sh.
-//   plain.html hostile.html diff.html   ljparse --format=html
+//   plain.html hostile.html diff.html jit.html
+//                                       ljparse --format=html
 //   stacks.html brief.html marks.html kinds.html nearly.html again.html
 //                                       the same, recorded by a luajit
 //   pruned.html                         stacks.html with paths folded
@@ -312,11 +313,16 @@ const table = (page, panel) => page.$$eval(panel + " table", ([t]) => {
 
 /* Whatever is chosen and folded, a line has one number of each kind. */
 async function oneNumber(browser) {
-  if (!fs.existsSync(path.join(dir, "pruned.html"))) return;
-  const t = await open(browser, "pruned.html", {});
+  await oneNumberIn(browser, "jit.html");
+  if (fs.existsSync(path.join(dir, "pruned.html")))
+    await oneNumberIn(browser, "pruned.html");
+}
+
+async function oneNumberIn(browser, file) {
+  const t = await open(browser, file, {});
   const p = t.page;
-  check((await p.textContent("#model")).includes("as (pruned) under"),
-        "paths were folded");
+  same((await p.textContent("#model")).includes("as (pruned) under"),
+       file === "pruned.html", file + ": paths were folded");
   for (const m of ["1", "2", "3", "4"]) {
     await p.keyboard.press("s");
     await p.keyboard.press(m);
@@ -334,7 +340,7 @@ async function oneNumber(browser) {
         ["Temporary", "Temporary", "Temp. count"]])
         same((have.find(x => x[0] === k) || []).slice(1).join(),
              row[size] + "," + row[count],
-             "measure " + m + ", panel of " + row.name + ", " + k);
+             file + ", measure " + m + ", panel of " + row.name + ", " + k);
       check(!/\b1 (blocks|allocations|lines)\b/.test(await p.evaluate(() =>
         document.body.innerText)), "one of a thing is not many", row.name);
       await p.keyboard.press(m);

@@ -39,6 +39,7 @@ done
 mv plain.speedscope plain.speedscope.json
 "$ljparse" --format=html -o hostile.html hostile.bin
 "$ljparse" --format=html --diff old.bin -o diff.html plain.bin
+"$ljparse" --min-share=0 --format=html -o jit.html old.bin
 "$ljparse" -o old.text old.bin
 for metric in alloc inuse; do
   "$ljparse" --min-share=0 --format=folded --metric=$metric \
