@@ -11,8 +11,9 @@ typedef struct ljf_symbol {
   ljp_record_kind kind;
   uint64_t id, line, proto;
   uint32_t name;            /* What the table calls it. */
-  char text[24];
+  char text[24];            /* Its beginning. */
   size_t size;
+  uint64_t whole;           /* A hash of all of it. */
 } ljf_symbol;
 
 typedef struct ljf_list {
@@ -41,7 +42,7 @@ static int ljf_imports(uint64_t addr)
   for (i = 0; addr % 4096 == 0 && i < list.count; i++) {
     const ljf_symbol *s = &list.symbol[i];
     if (s->kind == LJP_RECORD_CSYM && s->id == addr &&
-        (s->size != last->size || memcmp(s->text, last->text, s->size)))
+        s->whole != last->whole)
       return 1;
   }
   return 0;
@@ -125,6 +126,7 @@ static ljp_status ljf_define(void *user, const ljp_record *r)
   s->proto = r->addr;
   s->size = r->name_size < sizeof(s->text) ? r->name_size : sizeof(s->text);
   if (s->size) memcpy(s->text, r->name, s->size);
+  s->whole = ljf_hash((const uint8_t *)r->name, r->name_size);
   list.count++;
   LJF_CHECK(ljp_symbols_epoch(list.table) >= epoch);
   LJF_CHECK(ljp_symbols_count(list.table) <= list.count);
