@@ -831,7 +831,7 @@ static const char *const ljc_page_head[] = {
   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'no"
   "ne';\n",
   " script-src 'sha256-YS+W9LfskC8QK7+NMG7NCjaUZ+6nVnKAGRCXou0dmjU='; sty"
-  "le-src 'sha256-udmvYLs744CFzryK0j3qaQkHOibKA07Q/edUSzykIGw=';\n",
+  "le-src 'sha256-NQ63aoxaTms8d+2sl08fSM2XmK+kl14D0Z3e3u6yi/c=';\n",
   " base-uri 'none'; form-action 'none'\">\n",
   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\""
   ">\n",
@@ -905,7 +905,7 @@ static const char *const ljc_page_head[] = {
   "#verdict h2{font-size:14px;margin:0 0 2px}\n",
   "#verdict ol{list-style:none;margin:0;padding:0}\n",
   "#verdict li{padding:5px 0 4px;border-bottom:1px solid var(--line)}\n",
-  "#verdict li>div{display:flex;gap:12px;align-items:baseline}\n",
+  "#verdict li>div{display:flex;gap:0 12px;align-items:baseline}\n",
   "#verdict .lnk{flex:1;font-weight:600}\n",
   "#verdict b{white-space:nowrap}\n",
   "#verdict p,#verdict div>span{color:var(--soft);white-space:normal}\n",
