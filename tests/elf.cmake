@@ -73,6 +73,7 @@ if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-static")
   if(LJM_BENCH)
     add_executable(bench_resolver bench/bench_resolver.c)
     target_link_libraries(bench_resolver PRIVATE ljmemprof ${CMAKE_DL_LIBS})
+    add_dependencies(bench_resolver ljt_alpha)
     target_include_directories(bench_resolver PRIVATE
                                "${CMAKE_CURRENT_SOURCE_DIR}")
     target_compile_options(bench_resolver PRIVATE ${LJM_WARNINGS})
