@@ -3,8 +3,8 @@
 
 usage: goals.py LOG
 
-LOG is what run.sh printed. One line for each figure; it fails if one is
-missing, never for a goal that was not reached.
+LOG is what run.sh printed. One row of a table for each figure; it fails if one
+is missing, never for a goal that was not reached.
 """
 import re
 import sys
@@ -115,17 +115,21 @@ def main():
     with open(sys.argv[1]) as f:
         log = f.read()
     missing = 0
-    print("%-50s %10s %10s" % ("", "goal", "measured"))
+    line = "| %-50s | %10s | %10s |"
+    print(line % ("figure", "goal", "measured"))
+    print(line % ("---", "---", "---"))
     for what, find, way, limit in GOALS:
         value = find(log)
         if value is None:
             missing += 1
-            print("%-50s %10s %10s" % (what, limit, "missing"))
+            print(line % (what, limit, "missing"))
             continue
         reached = value <= limit if way == "<" else value >= limit
-        print("%-50s %10s %10g%s" % (
-            what, ("<= " if way == "<" else ">= ") + str(limit), value,
-            "" if reached else "  not reached"))
+        bound = ("<= " if way == "<" else ">= ") + str(limit)
+        measured = "%g" % value
+        print(line % (what, bound, measured if reached else
+                      "**%s**" % measured))
+    print("\nWhat misses its goal is in bold.")
     sys.exit(missing > 0)
 
 

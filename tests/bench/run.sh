@@ -15,7 +15,7 @@ case ${1:-} in
 esac
 step() { printf '\n== %s\n' "$1"; }
 step "Packages, builds"
-bash "$top/tests/packages.sh" base luajit
+bash "$top/tests/packages.sh" base luajit bench
 # Its random seeds fixed, a tree counts the same from run to run.
 flags='XCFLAGS=-DLUAJIT_SECURITY_PRNG=0'
 plain=$("$top/luajit-patch/build.sh" --plain --name=bench-plain debian-2022 \
