@@ -32,6 +32,7 @@ INDIRECT = {
     "crc": r"ljmi_crc\w*",
     "on_events": r"ljpi_profile_events",
     "on_record": r"ljpi_profile_record",
+    "whole_events": r"ljpi_whole_events_\w+",
     "cmp": r"ljpi_(cmp|by)_\w+",
 }
 
