@@ -172,9 +172,11 @@ test_row()
     "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}" \
     "-DLJM_WORKLOADS=${LJM_WORKLOADS:-$top/../shared/workloads}" \
     -DCMAKE_BUILD_TYPE=Debug "$@" >/dev/null &&
-    cmake --build "$build" --target luajit_tests >/dev/null || return 1
+    cmake --build "$build" -j "$(nproc)" --target luajit_tests >/dev/null ||
+    return 1
   (cd "$build" &&
-   ctest -L '^luajit$' --no-tests=error --output-on-failure --timeout 1800)
+   ctest -L '^luajit$' --no-tests=error --output-on-failure --timeout 1800 \
+     -j "$(nproc)")
 }
 
 # A build that leaves the profiler out says so at each way in.
