@@ -418,33 +418,49 @@ static uint64_t vm_fails_at(uint64_t at, const ljm_options *o, int *failed)
   return h.live;
 }
 
-/* Does a LuaJIT that is not recorded stand it? */
-static int vm_survives(uint64_t at)
+/* What a try came to. */
+typedef struct vm_try {
+  uint64_t live, failures;
+  int failed;
+} vm_try;
+
+/* The same in a child process; 0 if that ends of it. */
+static int vm_tried_at(uint64_t at, const ljm_options *o, vm_try *t)
 {
-  int status = -1, failed;
+  int ends[2];
   pid_t child;
+  ssize_t got;
+  if (pipe(ends) != 0) abort();
   fflush(NULL);
   child = fork();
   if (child == 0) {
-    (void)vm_fails_at(at, NULL, &failed);
+    uint64_t before = ljt.failures;
+    t->live = vm_fails_at(at, o, &t->failed);
+    t->failures = ljt.failures - before;
+    fflush(NULL);
+    if (write(ends[1], t, sizeof(*t)) != (ssize_t)sizeof(*t)) _exit(1);
     _exit(0);
   }
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  close(ends[1]);
+  got = read(ends[0], t, sizeof(*t));
+  close(ends[0]);
+  waitpid(child, NULL, 0);
+  return got == (ssize_t)sizeof(*t);
 }
 
-/* Does a LuaJIT that is not recorded leak as much when that call fails? Which
-** one it is that does moves by one from run to run: so neighbours count too,
-** a few times over. */
-static int vm_leaks(uint64_t at, uint64_t size)
+/* Does a LuaJIT that is not recorded end, or leak, as this one did when that
+** call failed? Which call it is that does moves by one from run to run: so
+** neighbours count too, a few times over. */
+static int vm_does_so(uint64_t at, int ended, uint64_t live)
 {
   uint64_t i;
-  int failed;
   for (i = 0; i < 40; i++) {
     uint64_t near = at + 2 - i % 5;
-    if (near > 0 && near <= at + 2 && vm_survives(near) &&
-        vm_fails_at(near, NULL, &failed) == size)
-      return 1;
+    vm_try t;
+    int stood;
+    if (near == 0 || near > at + 2) continue;
+    stood = vm_tried_at(near, NULL, &t);
+    if (ended ? !stood : stood && t.live == live) return 1;
   }
   return 0;
 }
@@ -459,10 +475,13 @@ static void case_vm_memory_fails(void)
     ljm_options o = format(f);
     int failed = 1;
     for (at = 1; failed; at += step) {
-      if (vm_survives(at)) {
-        uint64_t live = vm_fails_at(at, &o, &failed);
-        LJT_OK(live == 0 || vm_leaks(at, live));
+      vm_try t;
+      if (vm_tried_at(at, &o, &t)) {
+        failed = t.failed;
+        LJT_EQ(t.failures, 0);
+        LJT_OK(t.live == 0 || vm_does_so(at, 0, t.live));
       } else {
+        LJT_OK(vm_does_so(at, 1, 0));
         own++;
       }
     }
