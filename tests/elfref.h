@@ -17,7 +17,8 @@ typedef struct ljt_ref_sym {
 typedef struct ljt_ref {
   ljt_ref_sym *v;
   size_t count;
-  int odd; /* Sizes of headers or entries that libelf takes otherwise. */
+  int odd; /* Sizes of headers or entries that libelf takes otherwise, or more
+            ** symbol tables than the resolver looks at. */
 } ljt_ref;
 
 static inline int ljt_ref_mapping(const char *name)
@@ -114,6 +115,18 @@ static inline void ljt_ref_table(ljt_ref *ref, Elf *elf, const GElf_Ehdr *h,
   qsort(ref->v, ref->count, sizeof(*ref->v), ljt_ref_compare);
 }
 
+/* Symbol tables that a file's sections name. */
+static inline unsigned ljt_ref_tables(Elf *elf)
+{
+  Elf_Scn *scn = NULL;
+  GElf_Shdr shdr;
+  unsigned n = 0;
+  while ((scn = elf_nextscn(elf, scn)) != NULL)
+    n += gelf_getshdr(scn, &shdr) &&
+         (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM);
+  return n;
+}
+
 /* The functions of a file: of its first table of the kind that has any. 0 if
 ** libelf does not take it for an ELF executable or library. */
 static inline int ljt_ref_open(ljt_ref *ref, Elf *elf)
@@ -124,7 +137,8 @@ static inline int ljt_ref_open(ljt_ref *ref, Elf *elf)
   memset(ref, 0, sizeof(*ref));
   if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &h)) return 0;
   if (h.e_type != ET_EXEC && h.e_type != ET_DYN) return 0;
-  ref->odd = h.e_shentsize != (h.e_ident[EI_CLASS] == ELFCLASS32 ? 40 : 64);
+  ref->odd = h.e_shentsize != (h.e_ident[EI_CLASS] == ELFCLASS32 ? 40 : 64) ||
+             ljt_ref_tables(elf) > 4;
   for (k = 0; k < 2 && ref->count == 0; k++) {
     Elf_Scn *scn = NULL;
     while (ref->count == 0 && (scn = elf_nextscn(elf, scn)) != NULL) {
