@@ -72,7 +72,7 @@ run()
 
 has 'assert(debug.getinfo(1, "l").currentline == 1)' || {
   echo "left out: all (this LuaJIT keeps no lines)"
-  exit 0
+  exit 77
 }
 for path in "$cases"/*.lua; do
   name=$(basename "$path" .lua)

@@ -250,13 +250,15 @@ for row in "${rows[@]}"; do
     verdict=failed bad=1
     tail -n 60 "$out/$name.log"
   fi
-  said=$(sed -nE 's/^[0-9]+% tests passed, .*failed out of ([0-9]+)/\1 tests/p
-                  s/.*left out: */without /p' "$out/$name.log" \
-         "$out/$name/build/Testing/Temporary/LastTest.log" 2>/dev/null |
-         sort -u | paste -sd, | sed 's/,/, /g' || true)
+  # What skipped itself is not among those that passed.
+  said=$({ awk '/\.\. +Passed/ { ran++ } /\*\*\*Skipped/ { skipped++ }
+             END { if (ran) print ran " tests"
+                   if (skipped) print skipped " skipped" }' "$out/$name.log"
+           sed -nE 's/.*left out: */without /p' "$out/$name.log" \
+             "$out/$name/build/Testing/Temporary/LastTest.log" 2>/dev/null |
+             sort -u; } | paste -sd, | sed 's/,/, /g' || true)
   echo "$commit $verdict $(date -u +%F) $said" >"$result"
-  echo "$row: $verdict, $((SECONDS - start)) s," \
-    "$(grep -E '^[0-9]+% tests passed' "$out/$name.log" || echo 'not built')"
+  echo "$row: $verdict, $((SECONDS - start)) s, ${said:-no tests}"
 done
 
 [ -z "$write" ] || {

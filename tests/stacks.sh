@@ -11,7 +11,7 @@ fail() { echo "FAIL $*"; exit 1; }
 
 "$luajit" -e 'assert(debug.getinfo(1, "l").currentline == 1)' || {
   echo "left out: this LuaJIT keeps no lines"
-  exit 0
+  exit 77
 }
 
 # The comments as folded stacks, cut at depth $1.
