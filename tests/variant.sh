@@ -42,9 +42,10 @@ if [ $type = None ]; then
 fi
 
 build=$top/build-$kind
+streams=$(realpath -m -- "${LJM_STREAMS:-$top/../shared/streams}")
 config=("-DCMAKE_C_COMPILER=$cc" "-DCMAKE_C_FLAGS=$flags"
         "-DCMAKE_BUILD_TYPE=$type" "-DCMAKE_EXE_LINKER_FLAGS=$link"
-        "-DLJM_STREAMS=${LJM_STREAMS:-$top/../shared/streams}"
+        "-DLJM_STREAMS=$streams"
         "-DLJM_WERROR=${LJM_WERROR:-OFF}" -DLJM_LUAJIT= -DLJM_BENCH=OFF
         -DLJM_MODEL_STRIDE=16)
 if [ -n "$cross" ]; then
@@ -66,5 +67,5 @@ ctest --no-tests=error --output-on-failure --timeout 1800 -j "$(nproc)" \
 skipped=$(grep -c '\*\*\*Skipped' ctest.log || true)
 [ "$skipped" = 0 ] || {
   printf '\n!!! NOT RUN: %d tests skipped themselves, see above.\n' "$skipped" >&2
-  [ ! -d "${LJM_STREAMS:-$top/../shared/streams}" ] || exit 1
+  [ ! -d "$streams" ] || exit 1
 }
