@@ -459,7 +459,7 @@ static void ljf_arena(ljf_in *in)
 
 static void ljf_any_options(ljf_in *in, ljp_options *o, ljt_heap *heap)
 {
-  *o = ljf_options(heap);
+  *o = ljt_heap_options(heap);
   o->limits.memory = ljf_number(in);
   o->limits.string = ljf_number(in);
   o->limits.records = ljf_number(in);

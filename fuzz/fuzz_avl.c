@@ -108,7 +108,7 @@ static uint64_t ljf_key(const uint8_t *data, size_t size, size_t *at)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   ljt_heap heap;
-  ljp_options o = ljf_options(&heap);
+  ljp_options o = ljt_heap_options(&heap);
   ljp_avl *t;
   size_t at = 0, steps = 0;
   array.count = 0;

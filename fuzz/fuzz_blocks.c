@@ -4,6 +4,7 @@
 #include "fuzz_main.h"
 
 #include "ljparse.h"
+#include "ljtheap.h"
 #include "ljttold.h"
 
 typedef struct run {
@@ -45,11 +46,7 @@ static void decode(run *t, const uint8_t *data, size_t size, size_t step)
   ljt_rng r = ljt_rng_make(size);
   size_t at = 0, n;
   memset(t, 0, sizeof(*t));
-  memset(&o, 0, sizeof(o));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = &t->heap;
+  o = ljt_heap_options(&t->heap);
   h.on_events = on_events;
   h.on_record = on_record;
   h.user = t;

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   unsigned model;
   for (model = 0; model < 2; model++) {
     ljt_heap heap;
-    ljp_options o = ljf_options(&heap);
+    ljp_options o = ljt_heap_options(&heap);
     ljp_profile *a, *b;
     ljp_format format = model ? LJP_CLASSIC : LJP_TEXT;
     ljp_status st;

@@ -105,7 +105,7 @@ static void ljf_tree(const ljp_profile *p, ljt_rng *rng)
 static void ljf_scarce(const uint8_t *data, size_t size, ljt_rng *rng)
 {
   ljt_heap heap;
-  ljp_options o = ljf_options(&heap);
+  ljp_options o = ljt_heap_options(&heap);
   ljp_profile *p;
   ljp_tree *t = NULL;
   ljp_status st;
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   ljt_rng rng = ljt_rng_make(ljf_hash(data, size));
   ljt_heap heap;
-  ljp_options o = ljf_options(&heap);
+  ljp_options o = ljt_heap_options(&heap);
   ljp_profile *p = ljf_read(data, size, &o);
   LJF_CHECK(p != NULL);
   ljf_tree(p, &rng);

@@ -15,7 +15,7 @@ static ljp_status ljf_feed(ljf_log *log, const uint8_t *data, size_t size,
                            ljp_error *err)
 {
   ljt_heap heap;
-  ljp_options o = ljf_options(&heap);
+  ljp_options o = ljt_heap_options(&heap);
   ljp_handler h = ljf_handler(log);
   ljp_decoder *d;
   ljp_status st;
@@ -73,7 +73,7 @@ static void ljf_profile(const uint8_t *data, size_t size, ljp_model model,
                         ljt_rng *rng)
 {
   ljt_heap heap;
-  ljp_options o = ljf_options(&heap);
+  ljp_options o = ljt_heap_options(&heap);
   ljp_profile *p;
   ljp_status st;
   o.model = model;

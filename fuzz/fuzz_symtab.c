@@ -145,7 +145,7 @@ static ljp_status ljf_define(void *user, const ljp_record *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   ljt_heap heap;
-  ljp_options o = ljf_options(&heap);
+  ljp_options o = ljt_heap_options(&heap);
   ljp_handler h;
   ljp_decoder *d;
   memset(&h, 0, sizeof(h));

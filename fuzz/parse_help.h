@@ -7,6 +7,7 @@
 
 #include "ljparse.h"
 #include "fuzz_main.h"
+#include "ljtheap.h"
 
 #define LJF_RECORDS 4096
 
@@ -77,18 +78,6 @@ static inline ljp_handler ljf_handler(ljf_log *log)
   h.on_record = ljf_on_record;
   h.user = log;
   return h;
-}
-
-static inline ljp_options ljf_options(ljt_heap *heap)
-{
-  ljp_options o;
-  memset(&o, 0, sizeof(o));
-  memset(heap, 0, sizeof(*heap));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = heap;
-  return o;
 }
 
 static inline void ljf_all_freed(const ljt_heap *heap)

@@ -5,6 +5,7 @@
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
 #include "ljtest.h"
+#include "ljtheap.h"
 
 typedef struct model {
   uint64_t key[8192], value[8192];
@@ -231,18 +232,6 @@ static void walk_stops(void)
   ljp_avl_free(t);
 }
 
-static ljp_options heap_options(ljt_heap *h)
-{
-  ljp_options o;
-  memset(h, 0, sizeof(*h));
-  memset(&o, 0, sizeof(o));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = h;
-  return o;
-}
-
 /* Who wants no answer gives no place for it. */
 static void no_outputs(void)
 {
@@ -269,7 +258,7 @@ static void memory_fails(void)
   ljp_status st;
   for (at = 1;; at++) {
     ljt_heap h;
-    ljp_options o = heap_options(&h);
+    ljp_options o = ljt_heap_options(&h);
     uint64_t i;
     h.fail_at = at;
     st = ljp_avl_new(&t, &o);
@@ -294,7 +283,7 @@ static void memory_fails(void)
 static void memory_limit(void)
 {
   ljt_heap h;
-  ljp_options o = heap_options(&h);
+  ljp_options o = ljt_heap_options(&h);
   uint64_t i;
   ljp_status st = LJP_OK;
   o.limits.memory = 1 << 20;
@@ -349,7 +338,7 @@ static void over_a_buffer(void)
 static void arrays(void)
 {
   ljt_heap h;
-  ljp_options o = heap_options(&h);
+  ljp_options o = ljt_heap_options(&h);
   ljpi_mem mem;
   void *p = NULL, *q = NULL;
   size_t cap = 0;

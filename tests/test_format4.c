@@ -6,6 +6,7 @@
 #include "ljparse.h"
 #include "ljtest.h"
 #include "ljtgen4.h"
+#include "ljtheap.h"
 #include "ljttold.h"
 
 /* Feeds pieces of `step` bytes, 0: whole, SIZE_MAX: random ones. */
@@ -625,12 +626,7 @@ static void nested_headers(void)
   ljt_told t;
   uint32_t i, n = 100000;
   size_t at = 14;
-  memset(&o, 0, sizeof(o));
-  memset(&heap, 0, sizeof(heap));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = &heap;
+  o = ljt_heap_options(&heap);
   ljt_stream4(&b);
   for (i = 0; i < n; i++) {
     unsigned char head[32] = {0x9d, 'l', 'j', 'b', 3};
@@ -791,11 +787,7 @@ static void failing_memory(void)
   uint64_t n;
   ljp_status st = LJP_E_NOMEM;
   LJT_OK(ljt_gen4(&s, ljt.seed + 7, 2000, 65536));
-  memset(&o, 0, sizeof(o));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = &heap;
+  o = ljt_heap_options(&heap);
   for (n = 1; st != LJP_END && n < 100; n++) {
     ljt_told t;
     ljp_error err;

@@ -6,6 +6,7 @@
 */
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
+#include "ljtheap.h"
 #include "ljtstream.h"
 
 /* The number whose hash is `h`: ljpi_mix turned back. */
@@ -52,11 +53,7 @@ static void bench_begin(bench *b)
 {
   ljp_options o;
   memset(b, 0, sizeof(*b));
-  memset(&o, 0, sizeof(o));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = &b->heap;
+  o = ljt_heap_options(&b->heap);
   LJT_EQ(ljp_symbols_new(&b->symbols, &o), LJP_OK);
   LJT_EQ(ljp_aggregate_new(&b->a, b->symbols, &o), LJP_OK);
 }

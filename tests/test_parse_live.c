@@ -5,6 +5,7 @@
 */
 #define LJP_IMPLEMENTATION
 #include "ljparse.h"
+#include "ljtheap.h"
 #include "ljtstream.h"
 #include "ljtwalk.h"
 
@@ -229,14 +230,9 @@ static void hostile_headers(void)
     ljt_heap heap;
     ljp_options o;
     ljp_profile *p;
-    memset(&heap, 0, sizeof(heap));
-    memset(&o, 0, sizeof(o));
+    o = ljt_heap_options(&heap);
     memset(data, 0x7f, sizeof(data));
     memcpy(data, heads[i], sizes[i] < 40 ? sizes[i] : 40);
-    o.allocator.alloc = ljt_heap_alloc;
-    o.allocator.realloc = ljt_heap_realloc;
-    o.allocator.free = ljt_heap_free;
-    o.allocator.user = &heap;
     LJT_EQ(ljp_profile_new(&p, &o), LJP_OK);
     ljp_profile_feed(p, data, sizeof(data));
     LJT_OK(ljp_profile_finish(p) > LJP_MORE);
@@ -301,14 +297,9 @@ static void new_fails(void)
     ljp_decoder *d = NULL;
     ljp_profile *p = NULL;
     ljp_status st;
-    memset(&o, 0, sizeof(o));
+    o = ljt_heap_options(&heap);
     LJT_EQ(ljp_symbols_new(&other, NULL), LJP_OK);
-    memset(&heap, 0, sizeof(heap));
     heap.fail_at = n;
-    o.allocator.alloc = ljt_heap_alloc;
-    o.allocator.realloc = ljt_heap_realloc;
-    o.allocator.free = ljt_heap_free;
-    o.allocator.user = &heap;
     st = i == 0 ? ljp_symbols_new(&s, &o)
          : i == 1 ? ljp_aggregate_new(&a, other, &o)
          : i == 2 ? ljp_decoder_new(&d, &h, &o) : ljp_profile_new(&p, &o);

@@ -2,22 +2,11 @@
 ** the same numbers, pruning moves and never loses, names are harmless. */
 #include "ljparse.h"
 #include "ljtest.h"
+#include "ljtheap.h"
 #include "ljtjson.h"
 #include "ljttree.h"
 
 static ljt_heap heap;
-
-static ljp_options ljt_memory(void)
-{
-  ljp_options o;
-  memset(&o, 0, sizeof(o));
-  memset(&heap, 0, sizeof(heap));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = &heap;
-  return o;
-}
 
 static uint32_t ljt_id(ljp_tree *t, const char *s)
 {
@@ -111,7 +100,7 @@ static int ljt_ordered(const ljp_tree *t)
 
 static void folded_sums(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *t;
   unsigned m;
   LJT_EQ(ljt_tree(&t, &options, ljt.seed, 500), LJP_OK);
@@ -223,7 +212,7 @@ static void ljt_pprof_read(ljt_pprof *r, const ljt_text *t, uint64_t places)
 
 static void pprof_sums(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *t;
   ljt_text text;
   ljt_pprof r;
@@ -281,7 +270,7 @@ static void speedscope_events(void)
     LJP_INUSE_SIZE, LJP_ALLOC_SIZE, LJP_PEAK_SIZE, LJP_TEMP_SIZE,
     LJP_INUSE_COUNT, LJP_ALLOC_COUNT
   };
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *t;
   ljt_text text;
   const char *s;
@@ -305,7 +294,7 @@ static void speedscope_events(void)
 
 static void model_numbers(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *t;
   ljt_text text;
   const char *v, *self;
@@ -359,7 +348,7 @@ static void prune_keeps_sums(void)
   size_t i;
   unsigned m;
   for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-    ljp_options options = ljt_memory();
+    ljp_options options = ljt_heap_options(&heap);
     ljp_tree *t;
     ljt_text text;
     uint64_t before[LJP_METRIC_COUNT];
@@ -399,7 +388,7 @@ static void prune_keeps_sums(void)
 
 static void diff_sides(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *a, *b;
   ljt_text text;
   ljt_pprof r;
@@ -472,7 +461,7 @@ static const struct {
 
 static void names_are_cleaned(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *t;
   char big[2000];
   const char *text;
@@ -541,7 +530,7 @@ static ljp_status ljt_everything(const ljp_options *options, ljt_text *text)
 
 static void misuse_is_refused(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_place at;
   ljp_tree *t;
   ljt_text text;
@@ -566,7 +555,7 @@ static void misuse_is_refused(void)
 /* The older side's numbers stand beside the paths there are then. */
 static void a_comparison_takes_no_more(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_place at;
   ljp_tree *t, *old;
   uint32_t id, more = 7;
@@ -591,7 +580,7 @@ static void a_comparison_takes_no_more(void)
 
 static void an_empty_tree(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *t;
   ljt_text text;
   memset(&text, 0, sizeof(text));
@@ -637,7 +626,7 @@ static void changes(void)
     "count: +0B (10B to 10B)\t+1 (1 to 2)\n\n";
   static const char allocated[] = "ALLOCATIONS, compared:\n"
     "all: +0B (0B to 0B)\t+0 (0 to 0)\n\n";
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_report_options ro;
   ljp_tree *t, *old;
   ljt_text text;
@@ -683,7 +672,7 @@ static void every_allocation_fails(void)
   uint64_t n = 1;
   ljp_status s;
   do {
-    ljp_options options = ljt_memory();
+    ljp_options options = ljt_heap_options(&heap);
     ljt_text text;
     memset(&text, 0, sizeof(text));
     heap.fail_at = n;
@@ -703,7 +692,7 @@ static void every_write_fails(void)
   uint64_t n = 1;
   ljp_status s;
   do {
-    ljp_options options = ljt_memory();
+    ljp_options options = ljt_heap_options(&heap);
     ljt_text text;
     memset(&text, 0, sizeof(text));
     text.fail_at = n;
@@ -722,7 +711,7 @@ static void every_write_fails(void)
 
 static void limit_is_kept(void)
 {
-  ljp_options options = ljt_memory();
+  ljp_options options = ljt_heap_options(&heap);
   ljp_tree *t;
   options.limits.memory = 100000;
   LJT_EQ(ljp_tree_new(&t, &options), LJP_OK);

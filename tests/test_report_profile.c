@@ -3,6 +3,7 @@
 ** what they say. With --write=FILE it only writes the hostile stream. */
 #include "ljparse.h"
 #include "ljtest.h"
+#include "ljtheap.h"
 #include "ljtjson.h"
 #include "ljttree.h"
 
@@ -449,12 +450,7 @@ static void every_allocation_fails(void)
     ljp_options o;
     ljp_profile *p;
     ljp_tree *t = NULL;
-    memset(&o, 0, sizeof(o));
-    memset(&heap, 0, sizeof(heap));
-    o.allocator.alloc = ljt_heap_alloc;
-    o.allocator.realloc = ljt_heap_realloc;
-    o.allocator.free = ljt_heap_free;
-    o.allocator.user = &heap;
+    o = ljt_heap_options(&heap);
     p = ljt_profile(&o);
     heap.fail_at = heap.calls + n;
     st = ljp_profile_tree(p, NULL, &t);

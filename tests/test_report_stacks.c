@@ -4,6 +4,7 @@
 #include "ljparse.h"
 #include "ljtest.h"
 #include "ljtgen4.h"
+#include "ljtheap.h"
 #include "ljtjson.h"
 #include "ljtsink.h"
 #include "ljttree.h"
@@ -612,12 +613,7 @@ static void every_allocation_fails(void)
     ljp_options o;
     ljp_profile *p = NULL;
     ljp_tree *t = NULL;
-    memset(&o, 0, sizeof(o));
-    memset(&heap, 0, sizeof(heap));
-    o.allocator.alloc = ljt_heap_alloc;
-    o.allocator.realloc = ljt_heap_realloc;
-    o.allocator.free = ljt_heap_free;
-    o.allocator.user = &heap;
+    o = ljt_heap_options(&heap);
     heap.fail_at = n++;
     st = ljp_profile_new(&p, &o);
     if (st == LJP_OK) {
@@ -639,18 +635,6 @@ static void every_allocation_fails(void)
 typedef struct failing {
   uint64_t writes, fail_at;
 } failing;
-
-static ljp_options ljt_counted(ljt_heap *heap)
-{
-  ljp_options o;
-  memset(&o, 0, sizeof(o));
-  memset(heap, 0, sizeof(*heap));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = heap;
-  return o;
-}
 
 /* The tables of a tree grow now and then: with more and more lines before
 ** them, each of the other places is the one that needs memory, and gets none;
@@ -687,7 +671,7 @@ static void trees_of_all_sizes(void)
     memset(&how, 0, sizeof(how));
     how.stable_names = more & 1;
     how.show_source = more >> 1 & 1;
-    o = ljt_counted(&heap);
+    o = ljt_heap_options(&heap);
     ljt_record_after(&s, more);
     p = ljt_read(&s, &o);
     do {
@@ -772,12 +756,7 @@ static void reports_fail(void)
   ljp_profile *p;
   unsigned i;
   ljt_record(&s);
-  memset(&o, 0, sizeof(o));
-  memset(&heap, 0, sizeof(heap));
-  o.allocator.alloc = ljt_heap_alloc;
-  o.allocator.realloc = ljt_heap_realloc;
-  o.allocator.free = ljt_heap_free;
-  o.allocator.user = &heap;
+  o = ljt_heap_options(&heap);
   p = ljt_read(&s, &o);
   for (i = 0; i < 8; i++) {
     uint64_t n = 0, live = heap.live_count;
