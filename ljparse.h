@@ -1228,8 +1228,11 @@ LJPI_INLINE uint64_t ljpi_squeeze_plain(uint64_t x, unsigned more)
          (x & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-#if defined(__GNUC__) && defined(__x86_64__)
-/* Two instructions, if the processor is fast at them: AMD's since Zen 3. */
+#if defined(__x86_64__) && \
+    ((defined(__clang__) && __clang_major__ >= 9) || \
+     (!defined(__clang__) && defined(__GNUC__) && __GNUC__ >= 8))
+/* Two instructions, if the processor is fast at them: AMD's since Zen 3. Older
+** compilers have no name for what tells it. */
 #define LJPI_SQUEEZE_NATIVE() \
   (__builtin_cpu_supports("bmi2") && \
    (__builtin_cpu_is("intel") || __builtin_cpu_supports("vpclmulqdq")))
