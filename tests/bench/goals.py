@@ -75,7 +75,7 @@ GOALS = (
      ("loop, samples", both("tables", SAMPLES, NULL), "<", 1.1),
      ("loop, cycles of the collector, % off",
       highest(*[number(r"^tables -%s +\d+;.* differ by %s %%" % (j, NUMBER))
-                for j in ("joff", "jon")]), "<", 5),
+                for j in ("joff", "jon")]), "<", 1),
      ("instructions, not recording",
       highest(*[number(r"^%s -%s +%s$" % (p, j, NUMBER))
                 for p in ("tables", "strings", "closures")
