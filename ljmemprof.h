@@ -1380,13 +1380,14 @@ static void ljmi_file_forget_path(ljm_file *f)
 static int ljmi_file_begun(ljm_file *f, ptrdiff_t taken)
 {
   ljmi_stat st;
-  int err;
+  int tries;
   ljmi_file_forget_path(f);
   if (ljmi_sys_stat(f->fd, &st) != 0 || !ljmi_sys_is_file(st.st_mode)) return 0;
-  do /* Not the caller: it would write the same bytes again. */
-    err = ljmi_sys_truncate(f->fd, taken) == 0 ? 0 : errno;
-  while (err == EINTR);
-  return err;
+  for (tries = 0; tries < LJMI_RETRIES; tries++) {
+    if (ljmi_sys_truncate(f->fd, taken) == 0) return 0;
+    if (errno != EINTR) return errno;
+  }
+  return EIO; /* Not EINTR: the caller would write the same bytes again. */
 }
 
 /* Is the file still ours? A host that closes all files, as daemons do, may

@@ -298,6 +298,23 @@ static void file_calls(void)
   ljt.row = NULL;
 }
 
+/* A cut that is interrupted for ever is not tried for ever. */
+static void never_cut(void)
+{
+  const char *path = in_dir("never");
+  ljm_file f;
+  ljm_sink sink;
+  put(path, "old!");
+  LJT_EQ(ljm_file_open(&f, &sink, path, NULL, NULL), LJM_OK);
+  quiet();
+  always(TRUNCATE, EINTR);
+  LJT_EQ(sink.write(sink.user, "new", 3), -EIO);
+  LJT_EQ(plans[TRUNCATE].seen, 100);
+  quiet();
+  LJT_EQ(sink.close(sink.user), 0);
+  want(path, "new!");
+}
+
 /* The signal of a refused write is taken back, also if that is interrupted. */
 static void signal_taken(void)
 {
@@ -705,6 +722,7 @@ int main(int argc, char **argv)
   snprintf(dir, sizeof(dir), "/tmp/ljm-syscalls-XXXXXX");
   if (!mkdtemp(dir)) return 1;
   LJT_CASE(file_calls);
+  LJT_CASE(never_cut);
   LJT_CASE(signal_taken);
   LJT_CASE(another_file);
   LJT_CASE(not_the_opener);
