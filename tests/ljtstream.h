@@ -463,6 +463,7 @@ static inline uint64_t ljt_rpayload(ljt_reader *r, ljt_bytes *text,
 /* What the blocks of a stream came to. */
 typedef struct ljt_blocks {
   size_t count, copies;
+  uint64_t stream_id;  /* Of the first, and so of all. */
   size_t offset[4096]; /* Of each block's header. */
 } ljt_blocks;
 
@@ -474,7 +475,7 @@ static inline void ljt_rblock(ljt_reader *r, ljt_bytes *text,
   const unsigned char *h = r->data + at;
   ljt_reader in = {NULL, 0, 0, LJT_CLEAN};
   ljt_reader head = *r;
-  uint64_t sequence, size;
+  uint64_t sequence, size, id;
   unsigned kind, flags;
   if (r->size - at < 32) { r->status = LJT_CUT; return; }
   head.at += 4;
@@ -483,9 +484,13 @@ static inline void ljt_rblock(ljt_reader *r, ljt_bytes *text,
   if (memcmp(h, "\x9dljb", 4) != 0 || ljt_rle(&head, 2) != 0) ljt_rbad(r);
   sequence = ljt_rle(&head, 4);
   size = ljt_rle(&head, 4);
-  head.at += 12;
+  head.at += 4;
+  id = ljt_rle(&head, 4);
+  if (blocks->count == 0) blocks->stream_id = id;
+  head.at += 4;
   if (ljt_rle(&head, 4) != ljt_crc32c(h, 28) || kind < 1 || kind > 5 ||
-      flags > 1 || size > 1048576 || sequence != blocks->count || *ended)
+      flags > (kind <= 2) || size > 1048576 || id != blocks->stream_id ||
+      sequence != blocks->count || *ended)
     ljt_rbad(r);
   if (r->status != LJT_CLEAN) return;
   r->at += 32;

@@ -499,9 +499,9 @@ static const struct head {
 
 static void hostile_headers(void)
 {
-  size_t i;
+  size_t i, offset;
   for (i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-    ljt_bytes b = {NULL, 0, 0};
+    ljt_bytes b = {NULL, 0, 0}, text = {NULL, 0, 0};
     ljt_told t;
     ljp_error err;
     unsigned char *h;
@@ -519,7 +519,11 @@ static void hostile_headers(void)
     LJT_EQ(t.off[0], 14 + 32);
     LJT_EQ(t.size[0], 32 + 3);
     LJT_EQ(t.lost_blocks[0], 1);
+    /* The slow decoder judges alike. */
+    LJT_EQ(ljt_dump(b.data, b.size, 0, &text, NULL, &offset), LJT_BAD);
+    LJT_EQ(offset, 14 + 32);
     ljt_told_free(&t);
+    ljt_bytes_free(&text);
     ljt_bytes_free(&b);
   }
 }
