@@ -174,6 +174,7 @@ static void record_begin(recorded *r, const struct kind *k)
   memset(&o, 0, sizeof(o));
   o.format = k->format;
   o.eager = k->eager;
+  o.encoder.flush_ns = UINT64_MAX; /* Sizes do not depend on time. */
   r->L = new_state();
   lua_pushvalue(r->L, LUA_GLOBALSINDEX);
   luaL_register(r->L, NULL, host_functions);
