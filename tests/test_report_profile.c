@@ -441,6 +441,64 @@ static void lifetimes(void)
   }
 }
 
+/* Samples of sites 1 and 2: what they make, own, and in all. A sample of 2000
+** bytes that had 1500 has a variance of 2000 * 500, its root is 1000. */
+static void samples_state_their_error(void)
+{
+  enum { A = LJP_EVENT_ALLOC, F = LJP_EVENT_FREE, R = LJP_EVENT_REALLOC };
+  static const struct {
+    uint8_t kind;
+    unsigned site;
+    uint64_t old_addr, addr, size, weight;
+    uint64_t made[3], live[3]; /* Errors of sites 1 and 2, and of all. */
+  } rows[] = {
+    {A, 1, 0, 1, 1500, 0, {0, 0, 0}, {0, 0, 0}},
+    {A, 1, 0, 2, 1500, 2000, {2000, 0, 2000}, {2000, 0, 2000}},
+    {A, 2, 0, 3, 3000, 4000, {2000, 4000, 4473}, {2000, 4000, 4473}},
+    {A, 1, 0, 4, 1500, 2000, {2829, 4000, 4899}, {2829, 4000, 4899}},
+    {F, 2, 1, 0, 0, 0, {2829, 4000, 4899}, {2829, 4000, 4899}},
+    {F, 2, 2, 0, 0, 0, {2829, 4000, 4899}, {2000, 4000, 4473}},
+    {R, 2, 4, 5, 1500, 2000, {2829, 4000, 4899}, {0, 4473, 4473}},
+    {A, 1, 0, 6, 1500, 1500, {2829, 4000, 4899}, {0, 4473, 4473}},
+    {A, 1, 0, 7, 1500, 1400, {2829, 4000, 4899}, {0, 4473, 4473}},
+    {F, 1, 3, 0, 0, 0, {2829, 4000, 4899}, {0, 2000, 2000}},
+    {F, 1, 5, 0, 0, 0, {2829, 4000, 4899}, {0, 0, 0}},
+    {A, 1, 0, 8, 0, UINT64_MAX, {UINT64_MAX, 4000, UINT64_MAX},
+     {UINT64_MAX, 0, UINT64_MAX}},
+  };
+  static const uint64_t sizes[] = {0, 1500, 1500, 3000, 1500, 1500};
+  ljp_symbols *symbols;
+  ljp_aggregate *a;
+  ljp_totals sum;
+  ljp_site site;
+  size_t i, k;
+  LJT_EQ(ljp_symbols_new(&symbols, NULL), LJP_OK);
+  LJT_EQ(ljp_aggregate_new(&a, symbols, NULL), LJP_OK);
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljp_event ev;
+    memset(&ev, 0, sizeof(ev));
+    ev.kind = rows[i].kind;
+    ev.source = LJP_SOURCE_C;
+    ev.id = rows[i].site;
+    ev.old_addr = rows[i].old_addr * 64;
+    ev.addr = rows[i].addr * 64;
+    ev.size = rows[i].size;
+    ev.weight = rows[i].weight;
+    ev.old_size = sizes[rows[i].old_addr];
+    LJT_EQ(ljp_aggregate_events(a, &ev, 1, NULL), LJP_OK);
+    for (k = 0; k < ljp_aggregate_site_count(a); k++) {
+      ljp_aggregate_site(a, k, &site);
+      LJT_EQ(site.alloc_error, rows[i].made[site.id - 1]);
+      LJT_EQ(site.live_error, rows[i].live[site.id - 1]);
+    }
+    ljp_aggregate_totals(a, &sum);
+    LJT_EQ(sum.alloc_error, rows[i].made[2]);
+    LJT_EQ(sum.live_error, rows[i].live[2]);
+  }
+  ljp_aggregate_free(a);
+  ljp_symbols_free(symbols);
+}
+
 static void every_allocation_fails(void)
 {
   uint64_t n = 1;
@@ -487,6 +545,7 @@ int main(int argc, char **argv)
   LJT_CASE(timeline);
   LJT_CASE(temporary_blocks);
   LJT_CASE(lifetimes);
+  LJT_CASE(samples_state_their_error);
   LJT_CASE(every_allocation_fails);
   return ljt_end();
 }

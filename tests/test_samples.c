@@ -1,7 +1,8 @@
 /*
 ** test_samples - sampling is unbiased: over many seeds the weights of the
 ** samples add up to what was allocated, also where sizes or their period
-** collide with the mean distance; frees are those of samples alone.
+** collide with the mean distance; frees are those of samples alone; and the
+** error that the parser states is one that holds.
 */
 #include <math.h>
 
@@ -10,6 +11,7 @@
 #include <lualib.h>
 
 #include "ljmemprof.h"
+#include "ljparse.h"
 #include "ljtest.h"
 #include "ljtsink.h"
 #include "ljtstream.h"
@@ -55,6 +57,18 @@ static void read_stream(const ljt_sink *s, estimate *e)
   ljt_bytes_free(&text);
 }
 
+/* What the parser makes of it. */
+static void parse(const ljt_sink *s, ljp_totals *t)
+{
+  ljp_profile *p = NULL;
+  memset(t, 0, sizeof(*t));
+  if (!LJT_EQ(ljp_profile_new(&p, NULL), LJP_OK)) return;
+  (void)ljp_profile_feed(p, s->data, s->size);
+  LJT_EQ(ljp_profile_finish(p), LJP_END);
+  ljp_aggregate_totals(ljp_profile_aggregate(p), t);
+  ljp_profile_free(p);
+}
+
 /* Allocates by a pattern of sizes, `period` of them, over and over. */
 static void allocate(lua_State *L, const size_t *sizes, size_t period,
                      size_t count)
@@ -72,7 +86,8 @@ static void pattern(const char *name, const size_t *sizes, size_t period,
                     size_t count)
 {
   double sum = 0, squares = 0, truth = 0, mean, error;
-  uint64_t seed, samples = 0, frees = 0;
+  double stated = 0;
+  uint64_t seed, samples = 0, frees = 0, covered = 0;
   ljt.row = name;
   for (seed = 1; seed <= SEEDS; seed++) {
     lua_State *L = luaL_newstate();
@@ -80,6 +95,7 @@ static void pattern(const char *name, const size_t *sizes, size_t period,
     ljt_sink kept;
     ljm_sink sink = ljt_sink_make(&kept);
     estimate e = {0, 0, 0};
+    ljp_totals t;
     ljm_options o;
     double d;
     memset(&o, 0, sizeof(o));
@@ -98,6 +114,11 @@ static void pattern(const char *name, const size_t *sizes, size_t period,
     read_stream(&kept, &e);
     LJT_OK(e.frees <= e.samples);
     d = (double)e.weight - truth;
+    parse(&kept, &t);
+    LJT_EQ(t.alloc_size + t.realloc_new_size, e.weight);
+    LJT_EQ(t.sampled_count, e.samples);
+    covered += fabs(d) <= (double)t.alloc_error;
+    stated += (double)t.alloc_error / SEEDS;
     sum += d;
     squares += d * d;
     samples += e.samples;
@@ -107,9 +128,15 @@ static void pattern(const char *name, const size_t *sizes, size_t period,
   }
   mean = sum / SEEDS;
   error = sqrt((squares / SEEDS - mean * mean) / SEEDS);
-  printf("  %s: %.0f bytes, off by %.1f, standard error %.1f, %.0f samples\n",
-         name, truth, mean, error, (double)samples / SEEDS);
+  printf("  %s: %.0f bytes, off by %.1f, standard error %.1f, %.0f samples; "
+         "of %d %d within the stated error, %.0f on average\n",
+         name, truth, mean, error, (double)samples / SEEDS, SEEDS,
+         (int)covered, stated);
   LJT_OK(fabs(mean) <= 3 * error);
+  LJT_OK(covered >= SEEDS * 9 / 10);
+  /* Nor is it larger than it need be: two standard errors of one recording. */
+  error *= sqrt(SEEDS);
+  LJT_OK(stated < 2.5 * error);
   LJT_OK(samples > 20 * SEEDS);
   /* Everything was freed. */
   LJT_OK(frees > samples - samples / 10);
@@ -127,7 +154,7 @@ static void case_unbiased(void)
   pattern("equal", equal, 1, 300);
   pattern("divisor", divisor, 1, 2000);
   pattern("period", period, 3, 600);
-  pattern("mixed", mixed, 8, 400);
+  pattern("mixed", mixed, 8, 1200);
   pattern("small", small, 1, 6000);
 }
 
