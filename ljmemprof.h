@@ -4011,19 +4011,13 @@ static ljm_status ljmi_elf_build_id(ljmi_elf *e)
 
 /* -- sections (gABI, Sections) */
 
-/* Notes a symbol table; the first few of each kind are enough, .symtab ones
-** before .dynsym ones. */
+/* Notes a symbol table; the first few are enough. */
 static void ljmi_elf_add_table(ljmi_elf *e, const ljmi_section *s,
                                uint32_t idx)
 {
   ljmi_table *t;
-  size_t i, at = e->table_count;
-  if (at == LJMI_TABLES) return;
-  if (s->type == LJMI_SHT_SYMTAB)
-    for (at = 0; at < e->table_count; at++)
-      if (e->tables[at].from != LJM_FROM_SYMTAB) break;
-  for (i = e->table_count++; i > at; i--) e->tables[i] = e->tables[i - 1];
-  t = &e->tables[at];
+  if (e->table_count == LJMI_TABLES) return;
+  t = &e->tables[e->table_count++];
   memset(t, 0, sizeof(*t));
   t->from = s->type == LJMI_SHT_SYMTAB ? LJM_FROM_SYMTAB : LJM_FROM_DYNSYM;
   t->section = idx;

@@ -189,6 +189,8 @@ static const row rows[] = {
   {"untyped, section past the last",
    {{SYM, ASM_ONE, &ljt_sym_shndx, LJT_S_COUNT}}, OK, OK,
    "alpha beta beta_alias a_local asm_beta chosen last"},
+  {"unsized, section past the last",
+   {{SYM, LAST, &ljt_sym_shndx, LJT_S_COUNT}}, OK, OK, NULL},
   {"code ends at 0", {{SHDR, LJT_S_TEXT, &ljt_shdr_addr, 0},
                       {SHDR, LJT_S_TEXT, &ljt_shdr_size, 0}}, OK, OK, NULL},
   {"code wraps", {{SHDR, LJT_S_TEXT, &ljt_shdr_addr, UINT64_MAX},
@@ -287,6 +289,10 @@ static const row rows[] = {
    "beta beta_alias a_local asm_beta asm_one chosen last"},
   {"end wraps by size", {{SYM, ALPHA, &ljt_sym_size, UINT64_MAX}}, OK, OK,
    "beta beta_alias a_local asm_beta asm_one chosen last"},
+  {"ends at 2^64-1", {{SYM, ALPHA, &ljt_sym_value, ~UINT64_C(0) - 0x20}},
+   OK, OK, "beta beta_alias a_local asm_beta asm_one chosen last alpha"},
+  {"ends at 2^32", {{SYM, ALPHA, &ljt_sym_value, 0xffffffe0}}, OK, OK,
+   "beta beta_alias a_local asm_beta asm_one chosen last alpha"},
   {"value 2^63", {{SYM, ALPHA, &ljt_sym_value,
                    UINT64_C(1) << 63 | 0x80000000u}}, OK, OK,
    "beta beta_alias a_local asm_beta asm_one chosen last alpha"},
@@ -415,6 +421,13 @@ static void section_numbers(void)
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
     LJT_STR(ljt_image_names(&img), all);
     ljm_image_free(&img);
+    /* The numbers end just before it. */
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SHNDX), &ljt_shdr_size, 4 * ASM_ONE);
+    LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+    LJT_STR(ljt_image_names(&img),
+            "alpha beta beta_alias a_local asm_beta chosen last");
+    ljm_image_free(&img);
+    ljt_set(&b, ljt_shdr(&b, LJT_S_SHNDX), &ljt_shdr_size, 4 * (LAST + 1));
     /* One that is there, and not for this table, says nothing. */
     ljt_set(&b, ljt_shdr(&b, LJT_S_SHNDX), &ljt_shdr_link, LJT_S_DYNSYM);
     LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
@@ -422,6 +435,65 @@ static void section_numbers(void)
             "alpha beta beta_alias a_local asm_beta chosen last");
     ljm_image_free(&img);
   }
+}
+
+/* Numbers from 0xff00 on are reserved in a symbol, though so many sections
+** are there; the table beside may name them. */
+static void reserved_numbers(void)
+{
+  static const struct {
+    uint32_t shndx, beside, code; /* `code` is the section that is code. */
+    int kept;
+  } rows_of[] = {
+    {0xfeff, 0, 0xfeff, 1}, {0xff00, 0, 0xff00, 0}, {0xff3f, 0, 0xff3f, 0},
+    {0xffff, 0xff00, 0xff00, 1}, {0xffff, 0xff40, 0xff40, 1},
+    {0xffff, 0xff41, 0xff40, 0}, /* None has that number. */
+  };
+  static ljt_elf b;
+  size_t i, n = 0xff41, at, size;
+  unsigned char *data;
+  make(&b, 1);
+  ljt_set(&b, 0, &ljt_ehdr_shnum, 0);
+  ljt_set(&b, ljt_shdr(&b, 0), &ljt_shdr_size, n);
+  at = (b.size + 7) & ~(size_t)7;
+  ljt_set(&b, 0, &ljt_ehdr_shoff, at);
+  size = at + n * 64;
+  data = (unsigned char *)calloc(1, size);
+  for (i = 0; i < sizeof(rows_of) / sizeof(rows_of[0]); i++) {
+    ljm_image img;
+    ljt_set(&b, ljt_sym(&b, LJT_S_SYMTAB, ASM_ONE), &ljt_sym_shndx,
+            rows_of[i].shndx);
+    ljt_store(b.data + b.off[LJT_S_SHNDX] + 4 * ASM_ONE, 4, b.big,
+              rows_of[i].beside);
+    memset(data + at, 0, n * 64);
+    memcpy(data, b.data, b.size);
+    memcpy(data + at, b.data + b.shdr_off, LJT_S_COUNT * 64);
+    memcpy(data + at + 64 * (size_t)rows_of[i].code,
+           b.data + ljt_shdr(&b, LJT_S_TEXT), 64);
+    LJT_EQ(ljm_image_open_memory(&img, data, size, NULL, NULL), LJM_OK);
+    LJT_STR(ljt_image_names(&img), rows_of[i].kept ? all :
+            "alpha beta beta_alias a_local asm_beta chosen last");
+    ljm_image_free(&img);
+  }
+  free(data);
+}
+
+/* What is a part of a file, and why what is not is none. */
+static void regions(void)
+{
+  static const struct {
+    uint64_t off, len, size;
+    ljm_status want;
+  } rows_of[] = {
+    {0, 0, 0, OK}, {8, 0, 8, OK}, {9, 0, 8, CUT}, {4, 4, 8, OK},
+    {4, 5, 8, CUT}, {UINT64_MAX, 0, 8, CUT}, {8, UINT64_MAX - 8, 8, CUT},
+    {8, UINT64_MAX - 7, 8, MAL}, {UINT64_MAX, 1, 8, MAL},
+    {1, UINT64_MAX - 1, UINT64_MAX, OK}, {UINT64_MAX, 0, UINT64_MAX, OK},
+  };
+  size_t i;
+  for (i = 0; i < sizeof(rows_of) / sizeof(rows_of[0]); i++)
+    LJT_EQ(ljmi_region(rows_of[i].off, rows_of[i].len, rows_of[i].size),
+           rows_of[i].want);
 }
 
 /* Number 0 is no section, whatever its header says. */
@@ -1004,6 +1076,15 @@ static void no_limits(void)
   ljt_set(&b, ljt_shdr(&b, 0), &ljt_shdr_size, UINT64_MAX / 8);
   LJT_EQ(ljm_image_open(&img, &reader, NULL, &l), LJM_E_MALFORMED);
   ljm_image_free(&img);
+  /* As many as 2^64 - 1 bytes have room for: not from there on. */
+  ljt_set(&b, ljt_shdr(&b, 0), &ljt_shdr_size, UINT64_MAX / 64);
+  reader.size = UINT64_MAX / 2;
+  LJT_EQ(ljm_image_open(&img, &reader, NULL, &l), LJM_E_MALFORMED);
+  ljt_set(&b, 0, &ljt_ehdr_phnum, 0);
+  ljt_set(&b, 0, &ljt_ehdr_shoff, 32); /* Over what were segments. */
+  ljt_set(&b, 32, &ljt_shdr_size, UINT64_MAX / 64);
+  LJT_EQ(ljm_image_open(&img, &reader, NULL, &l), LJM_E_TRUNCATED);
+  ljm_image_free(&img);
 }
 
 /* An order of which each split by the median of three takes two: the work
@@ -1239,6 +1320,8 @@ int main(int argc, char **argv)
   LJT_CASE(failure_offsets);
   LJT_CASE(odd_tables);
   LJT_CASE(section_numbers);
+  LJT_CASE(reserved_numbers);
+  LJT_CASE(regions);
   LJT_CASE(section_zero);
   LJT_CASE(many_segments);
   LJT_CASE(many_tables);
