@@ -1,4 +1,7 @@
--- A real program: luacheck over its own modules.
+-- A real program: luacheck over its own modules. Arguments: stream, options of
+-- jit.memprof.
+local memprof = require("jit.memprof")
+local arguments = arg
 local path = package.searchpath("luacheck.main", package.path)
 local base = path:match("(.*)/")
 local real_exit = os.exit
@@ -17,8 +20,8 @@ if not pcall(require, "lfs") then
   }
 end
 io.stdout:setvbuf("full")
-assert(misc.memprof.start("unused"))
+assert(memprof.start(unpack(arguments)))
 local ok, status = coroutine.resume(coroutine.create(assert(loadfile(path))))
-assert(misc.memprof.stop())
+assert(memprof.stop())
 os.exit = real_exit
 assert(ok and (status == 0 or status == 1), status)
