@@ -6171,6 +6171,7 @@ static int ljmi_set_add(ljmi_set *s, ljm_memory *m, uint64_t key)
 #define LJMI_CACHE 512 /* Entries of each cache, a power of two. */
 /* Frames are dearer to look up, and a program has more of them. */
 #define LJMI_FRAMES (LJMI_CACHE * 4)
+#define LJMI_NAMES 64
 
 /* Format 3: a bytecode's place. */
 typedef struct ljmi_pcslot {
@@ -6191,6 +6192,12 @@ typedef struct ljmi_frameslot {
   GCproto *pt;
   uint32_t frame;
 } ljmi_frameslot;
+
+/* Format 4: a chunk's name as a string of the stream. */
+typedef struct ljmi_nameslot {
+  const GCstr *name;
+  uint32_t id;
+} ljmi_nameslot;
 
 /* Format 4: the site of a bytecode (pt set), a C function, or a return
 ** address of JIT code, called from a stack. */
@@ -6292,12 +6299,16 @@ typedef struct ljm_vm {
   int eager;
   ljmi_pcslot pcs[LJMI_CACHE];
   ljmi_keyslot keys[LJMI_CACHE];
+  char *chunk;             /* The name last cut, */
+  size_t chunk_size;
+  const GCstr *chunk_of;   /* and whose it is. */
   /* Format 4. */
   uint32_t depth;
   size_t max_stacks;
   uint32_t vm_site[16];    /* Of the VM itself, by state. */
   uint32_t cut, limited;   /* Stacks of one frame: what is missing. */
   ljmi_frameslot frames[LJMI_FRAMES];
+  ljmi_nameslot names[LJMI_NAMES];
   ljmi_siteslot sites[LJMI_CACHE * 2];
   uintptr_t trace_low;     /* No key of a trace among them is below. */
   ljmi_level *levels;      /* Bottom first. */
@@ -6519,12 +6530,30 @@ static void ljmi_vm_onmodule(void *user, const ljm_loaded_module *m)
 /* The place of the VM itself. */
 static const ljmi_place ljmi_place_vm = {{LJM_SOURCE_INTERNAL << 2}, 1};
 
+/* A chunk's name, cut already if it has to be: it may be all of a source text,
+** all of which is read to cut it, and each of its functions asks. */
+static const char *ljmi_vm3_chunk(ljm_vm *vm, const GCstr *name, size_t *size)
+{
+  size_t limit = vm->enc.name_limit;
+  *size = name->len;
+  if (*size <= limit) return strdata(name);
+  if (!vm->chunk) vm->chunk = (char *)ljmi_alloc_array(&vm->mem, limit, 1);
+  if (!vm->chunk) return strdata(name);
+  if (vm->chunk_of != name)
+    ljmi_cut_name(vm->chunk, strdata(name), *size, limit, &vm->chunk_size);
+  vm->chunk_of = name;
+  *size = vm->chunk_size;
+  return vm->chunk;
+}
+
 static void ljmi_vm3_proto(ljm_vm *vm, GCproto *pt)
 {
   uint64_t key = (uint64_t)(uintptr_t)pt;
-  GCstr *name = proto_chunkname(pt);
+  const char *chunk;
+  size_t size;
   if (ljmi_set_has(&vm->protos, key)) return;
-  if (ljm_encoder_proto(&vm->enc, key, strdata(name), name->len,
+  chunk = ljmi_vm3_chunk(vm, proto_chunkname(pt), &size);
+  if (ljm_encoder_proto(&vm->enc, key, chunk, size,
                         (uint64_t)(int64_t)pt->firstline) == LJM_OK)
     (void)ljmi_set_add(&vm->protos, &vm->mem, key);
 }
@@ -6750,11 +6779,27 @@ static ljmi_frameslot *ljmi_vm4_slot(ljm_vm *vm, uintptr_t key)
   return &vm->frames[(key >> 2 ^ key >> 13) % LJMI_FRAMES];
 }
 
+static ljmi_nameslot *ljmi_vm4_nameslot(ljm_vm *vm, const GCstr *name)
+{
+  uintptr_t key = (uintptr_t)name;
+  return &vm->names[(key >> 4 ^ key >> 10) % LJMI_NAMES];
+}
+
+/* The string of a chunk's name, which may be all of a source text: read once,
+** not for each line. */
+static uint32_t ljmi_vm4_chunk(ljm_vm *vm, const GCstr *name)
+{
+  ljmi_nameslot *c = ljmi_vm4_nameslot(vm, name);
+  if (c->name == name) return c->id;
+  c->id = ljm_encoder4_string(&vm->enc4, strdata(name), name->len);
+  c->name = c->id ? name : NULL;
+  return c->id;
+}
+
 static uint32_t ljmi_vm4_function(ljm_vm *vm, GCproto *pt)
 {
-  GCstr *name = proto_chunkname(pt);
-  uint32_t chunk = ljm_encoder4_string(&vm->enc4, strdata(name), name->len);
-  return ljm_encoder4_function(&vm->enc4, chunk,
+  return ljm_encoder4_function(&vm->enc4,
+                               ljmi_vm4_chunk(vm, proto_chunkname(pt)),
                                (uint64_t)(int64_t)pt->firstline,
                                (uint64_t)((int64_t)pt->firstline +
                                           (int64_t)pt->numline));
@@ -8091,6 +8136,10 @@ static void ljmi_vm_detach(ljm_vm *vm)
 /* Gives back what a recording held. */
 static void ljmi_vm_clear(ljm_vm *vm)
 {
+  ljmi_free_array(&vm->mem, vm->chunk, vm->enc.name_limit, 1);
+  vm->chunk = NULL;
+  vm->chunk_of = NULL;
+  memset(vm->names, 0, sizeof(vm->names));
   if (vm->format == 3)
     ljm_encoder_free(&vm->enc);
   else
@@ -8364,10 +8413,12 @@ static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
   if (!vm->running) return;
   if (vm->format == 3) {
     ljmi_set_remove(&vm->protos, (uint64_t)(uintptr_t)pt);
+    vm->chunk_of = NULL; /* No function may have it any more. */
     for (i = 0; i < LJMI_CACHE; i++)
       if (vm->pcs[i].pt == pt) vm->pcs[i].pt = NULL;
     return;
   }
+  ljmi_vm4_nameslot(vm, proto_chunkname(pt))->name = NULL;
   for (i = 0; i < LJMI_FRAMES; i++)
     if (vm->frames[i].pt == pt) vm->frames[i].key = 0;
   for (i = 0; i < LJMI_CACHE * 2; i++)

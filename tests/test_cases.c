@@ -969,6 +969,53 @@ static void case_chunk_once(void)
   free(two);
 }
 
+/* How many places with a cut name allocate. */
+static int cut_rows(const char *report)
+{
+  const char *end = strstr(report, "\n\n"), *p = report;
+  int n = 0;
+  for (; end && (p = strstr(p, "...#")) != NULL && p < end; p++) n++;
+  return n;
+}
+
+/* Names of chunks that come and go, most of them at the address of one that is
+** gone. With a limit that cuts them, each is still another one. */
+static void case_chunk_names(void)
+{
+  static const size_t limits[] = {0, 64};
+  uint32_t f;
+  size_t k;
+  int i;
+  for (f = 3; f <= 4; f++)
+    for (k = 0; k < 2; k++) {
+      lua_State *L = new_state();
+      int lines = keeps_lines(L);
+      ljm_options o = format(f);
+      ljt_sink kept;
+      ljm_sink a = ljt_sink_make(&kept);
+      char name[120];
+      ljt_text t;
+      o.encoder.name_limit = limits[k];
+      LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+      for (i = 0; i < 200; i++) {
+        (void)snprintf(name, sizeof(name), "=%099d", i);
+        LJT_EQ(luaL_loadbuffer(L, "return {}", 9, name), 0);
+        LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
+        lua_gc(L, LUA_GCCOLLECT, 0);
+      }
+      LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+      LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+      if (limits[k] && lines) LJT_EQ(cut_rows(t.data), 200);
+      for (i = 0; i < 200 && !limits[k] && lines; i++) {
+        (void)snprintf(name, sizeof(name), "=%099d:1", i);
+        LJT_EQ(ljt_row(&t, name), 1);
+      }
+      ljt_text_drop(&t);
+      ljt_sink_free(&kept);
+      lua_close(L);
+    }
+}
+
 /* -- Calls that fail ------------------------------------------------------ */
 
 static void *old_block;
@@ -1078,6 +1125,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_libraries);
   LJT_CASE(case_symbol_once);
   LJT_CASE(case_chunk_once);
+  LJT_CASE(case_chunk_names);
   LJT_CASE(case_failed_calls);
   LJT_CASE(case_not_seen);
   unlink(path);
