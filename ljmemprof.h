@@ -5871,18 +5871,14 @@ static inline void ljmi_frames_first(ljmi_frames *it, lua_State *L)
 static inline GCfunc *ljmi_frames_func(const ljmi_frames *it)
 {
   GCobj *o = frame_gc(it->f);
-  if (o == obj2gco(it->L)) return NULL;
-  return o->gch.gct == ~LJ_TFUNC ? &o->fn : NULL;
+  return o->gch.gct == ~LJ_TFUNC ? &o->fn : NULL; /* Else the thread. */
 }
 
 /* Go on to the caller's frame. A vararg function has two frames: both are
 ** left at once. */
 static inline void ljmi_frames_next(ljmi_frames *it)
 {
-  if (frame_isvarg(it->f)) {
-    it->f = frame_prevd(it->f);
-    if (it->f <= it->bot) return;
-  }
+  if (frame_isvarg(it->f)) it->f = frame_prevd(it->f);
   if (frame_islua(it->f)) {
     it->pc = frame_pc(it->f);
     it->f = frame_prevl(it->f);
@@ -5978,7 +5974,7 @@ static inline GCtrace *ljmi_trace_now(global_State *g)
 {
   jit_State *J = G2J(g);
   int32_t t = g->vmstate;
-  return t > 0 && (MSize)t < J->sizetrace ? traceref(J, t) : NULL;
+  return t > 0 ? traceref(J, t) : NULL;
 }
 
 /* Where the machine code of `T` goes on after the call underway, or 0. The
@@ -5987,7 +5983,6 @@ static inline uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
 {
   const char *cf = (const char *)cframe_raw(L->cframe);
   uintptr_t ra;
-  if (!cf) return 0;
   memcpy(&ra, cf - (CFRAME_SIZE_JIT - CFRAME_SIZE) - T->spadjust - sizeof(ra),
          sizeof(ra));
   return ljmi_trace_holds(T, ra) ? ra : 0;
@@ -6594,7 +6589,7 @@ static void ljmi_vm3_cname(ljm_vm *vm, uintptr_t addr)
   char name[256];
   ljm_location at;
   const char *base;
-  int n;
+  int n; /* 219 at most. */
   if (ljm_resolver_lookup(&vm->res, addr, &at) != LJM_OK || !at.module) return;
   if (at.symbol.name && at.symbol_addr == addr) {
     if (ljmi_set_has(&vm->ahead, at.module->id)) return;
@@ -6606,7 +6601,7 @@ static void ljmi_vm3_cname(ljm_vm *vm, uintptr_t addr)
   base = !base ? at.module->path : *base == '/' ? base + 1 : base;
   n = snprintf(name, sizeof(name), "%.200s+0x%llx", base,
                (unsigned long long)at.offset);
-  if (n > 0) (void)ljm_encoder_csym(&vm->enc, addr, name, (size_t)n);
+  (void)ljm_encoder_csym(&vm->enc, addr, name, (size_t)n);
 }
 
 static LJMI_NOINLINE const ljmi_place *ljmi_vm3_cfunc(ljm_vm *vm,
@@ -6868,13 +6863,12 @@ static const char *ljmi_fast_name(uint32_t ffid, char *buf, size_t size)
     "coroutine_", "math_", "bit_", "string_", "table_", "io_", "os_",
     "debug_", "jit_", "ffi_"
   };
-  const char *name = ffid < sizeof(names) / sizeof(*names) ? names[ffid] : "?";
+  const char *name = names[ffid];
   size_t i, n;
   for (i = 0; i < sizeof(libs) / sizeof(*libs); i++) {
     n = strlen(libs[i]);
-    if (strncmp(name, libs[i], n) != 0 || strlen(name) >= size) continue;
-    memcpy(buf, name, strlen(name) + 1);
-    buf[n - 1] = '.';
+    if (strncmp(name, libs[i], n) != 0) continue;
+    (void)snprintf(buf, size, "%.*s.%s", (int)n - 1, name, name + n);
     return buf;
   }
   return name;
@@ -6935,7 +6929,7 @@ static int ljmi_vm4_resumer(ljmi_frames *it)
 static int ljmi_vm4_hosted(ljmi_frames *it)
 {
 #if LJ_TARGET_X86ORX64 || LJ_TARGET_ARM64
-  if (!it->left || it->L == mainthread(G(it->L))) return 0;
+  if (it->L == mainthread(G(it->L))) return 0;
   it->left = NULL;
   return 1;
 #else
@@ -7450,7 +7444,6 @@ static inline uint32_t ljmi_vm4_trace(ljm_vm *vm, lua_State *L, GCtrace *T)
   uintptr_t ra;
   uint32_t below = 0;
   if (LJMI_UNLIKELY(!ljmi_vm_current(vm, L))) L = ljmi_vm_thread(vm, L);
-  if (!L) return vm->vm_site[LJM_STATE_JIT];
   ra = ljmi_trace_ra(T, L);
   if (LJMI_UNLIKELY(!ra)) ra = (uintptr_t)T;
   if (vm->depth > 1) {
@@ -7930,7 +7923,6 @@ static void ljmi_live_object(ljm_vm *vm, GCobj *o)
 #endif
   case ~LJ_TTAB: ljmi_live_table(vm, gco2tab(o)); break;
   case ~LJ_TUDATA: ljmi_live_udata(vm, gco2ud(o)); break;
-  default: break;
   }
 }
 
@@ -7982,7 +7974,7 @@ static void ljmi_live_all(ljm_vm *vm)
   ljmi_live_chain(vm, gcref(g->gc.root), NULL);
   o = gcref(g->gc.mmudata);  /* A ring. */
   if (o) ljmi_live_chain(vm, o, o);
-  for (i = 0; g->str.tab && i <= g->str.mask; i++) {
+  for (i = 0; i <= g->str.mask; i++) {
     o = (GCobj *)(gcrefu(g->str.tab[i]) & ~(uintptr_t)1);
     ljmi_live_chain(vm, o, NULL);
   }
@@ -8058,7 +8050,7 @@ static void ljmi_slot_release(ljm_vm *vm)
 /* Is our hook in the place of the host's allocator? */
 static int ljmi_vm_hooked(const ljm_vm *vm)
 {
-  return vm->g->allocf == vm->hook && vm->g->allocd == vm;
+  return vm->g->allocf == vm->hook; /* Nobody else is given it. */
 }
 
 static lua_Alloc ljmi_vm_getallocf(ljm_vm *vm, void **ud)
@@ -8649,7 +8641,7 @@ static int ljmi_self_openlog(const char *path, size_t len)
 {
   ljmi_orders *o = &ljmi_self_orders;
   char name[LJMI_SELF_PATH];
-  if (len == 0 || len >= sizeof(name) || o->log >= 0) return 0;
+  if (len >= sizeof(name) || o->log >= 0) return 0;
   memcpy(name, path, len);
   name[len] = 0;
   o->log = open(name, O_WRONLY | O_APPEND | O_CREAT | LJMI_O_CLOEXEC, 0600);
@@ -8755,11 +8747,8 @@ static int ljmi_self_log(const char *word, uint32_t number, const char *what)
   if (o->log < 0 || fstat(o->log, &st) != 0 ||
       st.st_dev != o->log_stat.st_dev || st.st_ino != o->log_stat.st_ino)
     return 0;
-  n = snprintf(line, sizeof(line), "%s\t%ld\t%lu\t%s", word, (long)getpid(),
-               (unsigned long)number, what);
-  if (n < 0) return 0;
-  if ((size_t)n > sizeof(line) - 2) n = (int)sizeof(line) - 2;
-  line[n++] = '\n';
+  n = snprintf(line, sizeof(line), "%s\t%ld\t%lu\t%.*s\n", word,
+               (long)getpid(), (unsigned long)number, LJMI_SELF_PATH, what);
   return write(o->log, line, (size_t)n) == (ssize_t)n;
 }
 
@@ -8770,9 +8759,9 @@ static void ljmi_self_tell_user(const char *of, const char *what)
   char line[LJMI_SELF_PATH + 256];
   ssize_t n;
   int i;
-  n = snprintf(line, sizeof(line), "ljmemprof: %s: %s; nothing is recorded",
+  n = snprintf(line, sizeof(line),
+               "ljmemprof: %.*s: %.128s; nothing is recorded", LJMI_SELF_PATH,
                of, what);
-  if (n < 0 || (size_t)n >= sizeof(line)) return;
   for (i = 0; i < n; i++)
     if ((unsigned char)line[i] < 32 || line[i] == 127) line[i] = '?';
   line[n] = '\n';
@@ -8874,12 +8863,13 @@ static void ljmi_self_tell(ljmi_self *self)
 /* -- recordings of our own */
 
 /* The file's name for a recording: the first has none added. */
-static int ljmi_self_name(char *buf, size_t size, uint32_t number)
+static void ljmi_self_name(char *buf, size_t size, uint32_t number)
 {
-  int n = number < 2 ? snprintf(buf, size, "%s", ljmi_self_orders.file)
-        : snprintf(buf, size, "%s.%lu", ljmi_self_orders.file,
+  if (number < 2)
+    (void)snprintf(buf, size, "%s", ljmi_self_orders.file);
+  else
+    (void)snprintf(buf, size, "%s.%lu", ljmi_self_orders.file,
                    (unsigned long)number);
-  return n > 0 && (size_t)n < size;
 }
 
 /* The next number for a recording, 0: there were enough. */
@@ -8910,12 +8900,13 @@ static void ljmi_self_path(char *buf, size_t size, const char *name)
 static ljm_status ljmi_self_start(ljmi_self *self, lua_State *L,
                                   ljm_error *err)
 {
-  char name[LJMI_SELF_PATH + 16], path[LJMI_SELF_PATH + 64];
+  char name[LJMI_SELF_PATH + 24], path[LJMI_SELF_PATH + 64];
   ljm_status st = LJM_E_LIMIT;
   uint32_t number = self->vm->running ? 0 : ljmi_self_number();
   memset(err, 0, sizeof(*err));
   if (self->vm->running) return LJM_E_RUNNING;
-  if (number && ljmi_self_name(name, sizeof(name), number)) {
+  if (number) {
+    ljmi_self_name(name, sizeof(name), number);
     self->number = number;
     st = ljm_recorder_start_file(L, name, &ljmi_self_orders.opts, err);
   }
@@ -8955,7 +8946,7 @@ static void ljmi_self_began(ljm_vm *vm)
 static void ljmi_self_idle(ljmi_self *self)
 {
   ljm_vm *vm = self->vm;
-  if (!self->page || vm->running || self->idle) return;
+  if (!self->page) return;
   vm->allocf = vm->g->allocf;
   vm->allocd = vm->g->allocd;
   vm->hook = vm->g->allocf = ljmi_self_hook;
