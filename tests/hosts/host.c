@@ -13,6 +13,7 @@
 #include "lua.h"
 #include "lauxlib.h"
 #include "lualib.h"
+#include "ljmemprof.h"
 
 static const char chunk[] =
   "kept = kept or {}\n"
@@ -103,6 +104,99 @@ static int serve(void)
   return 0;
 }
 
+/* VMs that live at the same time; the oldest goes first. */
+static int vms(int n)
+{
+  lua_State **L = (lua_State **)calloc((size_t)n, sizeof(*L));
+  int i;
+  for (i = 0; i < n; i++) L[i] = vm(10);
+  for (i = 0; i < n; i++) lua_close(L[i]);
+  free(L);
+  return 0;
+}
+
+/* A file with Lua code. */
+static int code(const char *path)
+{
+  lua_State *L = vm(10);
+  int bad = luaL_dofile(L, path);
+  if (bad) fprintf(stderr, "%s\n", lua_tostring(L, -1));
+  lua_close(L);
+  return bad;
+}
+
+/* Puts an allocator of its own before what the VM has, for good. */
+static lua_Alloc inner;
+static void *inner_ud;
+static int inner_calls;
+
+static void *replacement(void *ud, void *p, size_t old_size, size_t size)
+{
+  inner_calls++;
+  return inner(inner_ud, p, old_size, size);
+}
+
+static int replaced(int n)
+{
+  lua_State *L = vm(n);
+  int bad, calls;
+  inner = lua_getallocf(L, &inner_ud);
+  lua_setallocf(L, replacement, NULL);
+  run(L, n);
+  bad = lua_getallocf(L, NULL) != replacement || inner_calls < n;
+  calls = inner_calls;
+  lua_close(L);
+  return bad || inner_calls < calls + n;
+}
+
+/* Somebody who may write into the page that takes orders, and a sink of ours
+** whose writes allocate. Returns the number of the first check that fails. */
+static ljm_control *page;
+static lua_State *orders_L;
+static int armed, obeyed_inside;
+
+static ljm_control *find_page(void)
+{
+  FILE *f = fopen("/proc/self/maps", "r");
+  char line[512];
+  unsigned long at = 0;
+  while (at == 0 && fgets(line, sizeof(line), f))
+    if (strstr(line, "memfd:ljmemprof")) at = strtoul(line, NULL, 16);
+  fclose(f);
+  return (ljm_control *)at;
+}
+
+static ptrdiff_t orders_write(void *user, const void *data, size_t size)
+{
+  if (!armed) return (ptrdiff_t)size;
+  armed = 0;
+  page->order = 0x200 | LJM_ORDER_STOP;
+  lua_newuserdata(orders_L, 10);
+  lua_pop(orders_L, 1);
+  obeyed_inside = page->answer == page->order;
+  return (ptrdiff_t)size;
+}
+
+static int orders(void)
+{
+  ljm_sink sink = {orders_write, NULL, NULL};
+  lua_State *L = orders_L = vm(10);
+  page = find_page();
+  if (!page || page->recording) return 1;
+  page->order = 0x100 | 99; /* No such order. */
+  run(L, 10);
+  if (page->answer != page->order || page->status != LJM_E_ARG) return 2;
+  if (ljm_recorder_start(L, &sink, NULL, NULL) != LJM_OK) return 3;
+  run(L, 10);
+  armed = 1;
+  if (ljm_recorder_flush(L) != LJM_OK || armed || obeyed_inside) return 4;
+  run(L, 10);
+  if (page->answer != page->order || page->status != LJM_OK) return 5;
+  if (ljm_recorder_running(L) || page->recording) return 6;
+  lua_close(L);
+  return 0;
+}
+
 int main(int argc, char **argv)
 {
   const char *word = argc > 1 ? argv[1] : "run";
@@ -116,11 +210,10 @@ int main(int argc, char **argv)
     vm(n);
     return 0;
   }
-  if (!strcmp(word, "vms")) {
-    int i;
-    for (i = 0; i < n; i++) lua_close(vm(10));
-    return 0;
-  }
+  if (!strcmp(word, "vms")) return vms(n);
+  if (!strcmp(word, "code")) return code(argv[2]);
+  if (!strcmp(word, "replaced")) return replaced(n);
+  if (!strcmp(word, "orders")) return orders();
   lua_close(vm(n));
   return 0;
 }

@@ -76,7 +76,9 @@ if grep -q "process exit" log; then ok exit; else fail "exit: $(cat log)"; fi
 for value in file=no/x stack,file=x vms=0,file=x control "x" "file=" \
              "vms=9999999999999999999999,file=x" "log=,file=x" "sample=/,file=x" \
              "sample=:,file=x" "sample=k,file=x" "sample=5x,file=x" \
-             "sample=1kk,file=x" "stacks=0,file=x" "log=log,file=x"; do
+             "sample=1kk,file=x" "stacks=0,file=x" "log=log,file=x" \
+             "sample=99999999999g,file=x" "stacks=5000,file=x" \
+             "stacks=5000000000,file=x"; do
   rm -f log
   LJMEMPROF="log=log,$value" ./host run 10 2>/dev/null
   if grep -q '^fail' log && [ ! -e x ]; then ok "refused $value"
@@ -87,6 +89,8 @@ ok empty
 LJMEMPROF="stacks=4,vms=5000000000,file=numbers.bin" ./host run 1000
 n=$(kept numbers.bin)
 if near "$n" 1000; then ok numbers; else fail "numbers: $n events"; fi
+LJMEMPROF="sample=64k,file=100%%.bin" ./host run 1000
+if "$parse" 100%.bin >/dev/null; then ok unit; else fail "unit: $(ls)"; fi
 
 # Standard error hears of a wrong value, and of what no log takes, once.
 # heard NAME VALUE WANT: what a host with several VMs says.
@@ -115,8 +119,24 @@ done
 heard "a log" "log=log,file=no/x" ''
 heard "a log and a word" "log=log,stack,file=x" \
   'ljmemprof: LJMEMPROF: "stack" is not understood; nothing is recorded'
-LJMEMPROF=stack ./host run 10 2>&- && ok "nobody hears"
-LJMEMPROF=stack ./host run 10 2> >(exec true) && ok "nobody listens"
+# ends NAME COMMAND...: it does, well.
+ends()
+{
+  local name=$1 rc=0
+  shift
+  "$@" || rc=$?
+  if [ $rc = 0 ]; then ok "$name"; else fail "$name: $rc"; fi
+}
+export LJMEMPROF=stack
+ends "nobody hears" ./host run 10 2>&-
+ends "nobody listens" ./host run 10 2> >(exec true)
+# A pipe that is full: the host does not wait for its reader.
+mkfifo full
+exec 7<>full
+dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>dd.err || true
+ends "nobody reads" timeout 60 ./host run 10 2>&7
+exec 7>&-
+unset LJMEMPROF
 rm -f log
 
 rm -f log
@@ -143,6 +163,24 @@ LJMEMPROF="log=log,file=w.bin" ./host workers 300
 equal not_followed "$(grep -c ^begin log) $(ls w.bin*)" "1 w.bin"
 near "$(kept w.bin)" 10 && ok parent || fail "parent: $(kept w.bin)"
 
+# The same where each takes orders; where all wait for one; where there was
+# nothing to go on with; and where the children's files cannot be.
+rm -f log w.*
+LJMEMPROF="log=log,control,file=w.%p.bin" ./host workers 300
+equal workers_control "$(grep -c '^end.*VM closed' log)" 4
+n=0
+for f in w.*.bin; do near "$(kept "$f")" 300 && n=$((n + 1)); done
+equal workers_control_right "$n" 3
+rm -f log w.*
+LJMEMPROF="log=log,wait,file=w.%p.bin" ./host workers 300
+equal workers_wait "$(cat log; compgen -G 'w.*' || true)" ""
+LJMEMPROF="log=log,file=no/%p" ./host workers 300
+equal workers_nothing "$(grep -c ^fail log) $(grep -c ^begin log)" "1 0"
+rm -f log
+LJMEMPROF="log=log,control,file=%p/w.bin" \
+  bash -c 'mkdir $$ && exec ./host workers 300'
+equal workers_nowhere "$(grep -c ^fail log) $(grep -c ^end log)" "3 1"
+
 # Killed workers: what was written can be read, and the parent's is whole.
 rm -f log
 LJMEMPROF="log=log,file=k.%p.bin" ./host killed 200000
@@ -157,6 +195,22 @@ equal killed_readable "$n" 3
 rm -f log
 LJMEMPROF="log=log,control,file=c.bin" ./host closing 20000 theirs
 equal closing "$(wc -c <theirs)" 0
+rm -f log
+LJMEMPROF="log=log,control,file=c.bin" ./host closing 20000 /dev/null
+equal closing_device "$(grep -c ^begin log) $(grep -c ^end log)" "1 0"
+
+# The host's own allocator stays, whether something is recorded or not.
+for word in control wait; do
+  rm -f log
+  LJMEMPROF="log=log,$word,file=r.bin" ends "replaced, $word" \
+    ./host replaced 100
+  [ $word = wait ] || equal replaced_log \
+    "$(sed -nE 's/^end.*\t(.*), [0-9]+ bytes/\1/p' log)" \
+    "allocator replaced by the host"
+done
+
+# What stands in the page comes from outside, too.
+LJMEMPROF="wait,file=o.bin" ends orders ./host orders
 
 # Privileges that the user lacks: nothing is recorded, nothing is written.
 if [ "$(id -u)" = 0 ]; then
