@@ -176,7 +176,9 @@
 **               U:realloc-new-bytes U:failed U:dropped U:gc-total
 **               (sums over the stream's events, modulo 2^64)
 **               reason 0 stopped, 1 VM closed, 2 process exit, 3 sink failed,
-**               4 limit, 5 no memory, 6 allocator replaced by the host
+**               6 allocator replaced by the host; or, with all events in the
+**               stream but names, stacks or samples missing, 4 limit of
+**               memory, 5 no memory
 **
 ** -- Contents: search for the rule lines ------------------------------------
 ** Interface: Versions | Status codes | Allocator and sink | Encoder |
@@ -922,8 +924,8 @@ typedef enum ljm_reason {
   LJM_REASON_CLOSED = 1,   /* The VM was closed. */
   LJM_REASON_EXIT = 2,     /* The process exits. */
   LJM_REASON_SINK = 3,     /* The sink failed: see error. */
-  LJM_REASON_LIMIT = 4,    /* A limit was reached. */
-  LJM_REASON_NOMEM = 5,    /* The recorder's own memory ran out. */
+  LJM_REASON_LIMIT = 4,    /* The recorder's memory reached its limit, or */
+  LJM_REASON_NOMEM = 5,    /* ran out: names, stacks or samples are missing. */
   LJM_REASON_REPLACED = 6  /* The host has set another allocator. */
 } ljm_reason;
 
@@ -955,8 +957,10 @@ LJM_API ljm_status ljm_recorder_start(struct lua_State *L,
 
 /* Ends the recording and its stream. `res` (may be NULL) gets what it came
 ** to. LJM_OK; LJM_E_NOTRUNNING; LJM_E_RUNNING: called from the sink; the
-** stream's first failure. Events up to that one are in the stream. In a child
-** process after fork nothing runs: LJM_E_NOTRUNNING. Keeps errno. */
+** stream's first failure: events up to that one are in the stream;
+** LJM_E_NOMEM, LJM_E_LIMIT: the stream is whole, but see LJM_REASON_NOMEM and
+** _LIMIT. In a child process after fork nothing runs: LJM_E_NOTRUNNING. Keeps
+** errno. */
 LJM_API ljm_status ljm_recorder_stop(struct lua_State *L, ljm_result *res);
 
 /* Is the VM of `L` being recorded (by this process)? */
@@ -8156,11 +8160,34 @@ static void ljmi_vm_clear(ljm_vm *vm)
   memset(vm->filter, 0, sizeof(vm->filter));
 }
 
+/* What the recorder's own memory lacked: LJM_E_NOMEM, LJM_E_LIMIT, or LJM_OK.
+** (The resolver has limits of its own, for what modules claim.) */
+static ljm_status ljmi_vm_lacked(const ljm_vm *vm)
+{
+  ljm_status a = vm->mem.status;
+  ljm_status b = vm->format == 3 ? vm->enc.mem.status : vm->enc4.mem.status;
+  if (vm->res.mem.status == LJM_E_NOMEM || b == LJM_E_NOMEM)
+    return LJM_E_NOMEM;
+  return a != LJM_OK ? a : b;
+}
+
+/* Why a recording ends, and with what. */
+static ljm_reason ljmi_vm_reason(const ljm_vm *vm, ljm_reason reason)
+{
+  if (vm->replaced) return LJM_REASON_REPLACED;
+  switch (ljmi_vm_lacked(vm)) {
+  case LJM_OK: return reason;
+  case LJM_E_NOMEM: return LJM_REASON_NOMEM;
+  default: return LJM_REASON_LIMIT;
+  }
+}
+
 static ljm_status ljmi_vm4_finish(ljm_vm *vm, ljm_reason reason)
 {
   (void)ljmi_vm4_mark(vm, LJM_MARK_STOP, 0);
   if (!vm->no_live) ljmi_live_all(vm);
-  return ljm_encoder4_finish(&vm->enc4, (ljm_end_reason)reason,
+  return ljm_encoder4_finish(&vm->enc4,
+                             (ljm_end_reason)ljmi_vm_reason(vm, reason),
                              vm->g->gc.total);
 }
 
@@ -8171,12 +8198,13 @@ static ljm_status ljmi_vm_finish(ljm_vm *vm, ljm_reason reason)
   ljm_status st = LJM_OK;
   if (vm->b->out.busy) return LJM_E_RUNNING;
   ljmi_vm_detach(vm);
-  if (vm->replaced) reason = LJM_REASON_REPLACED;
   ljmi_vm_unlink(vm);
   if (!child)
     st = vm->format == 3 ? ljm_encoder_finish(&vm->enc)
                          : ljmi_vm4_finish(vm, reason);
-  vm->result.reason = st != LJM_OK ? LJM_REASON_SINK : reason;
+  vm->result.reason = st != LJM_OK ? LJM_REASON_SINK
+                                   : ljmi_vm_reason(vm, reason);
+  if (st == LJM_OK) st = ljmi_vm_lacked(vm);
   vm->result.error = vm->b->out.error;
   vm->result.written = vm->b->out.written;
   vm->result.dropped = vm->b->dropped;

@@ -9436,7 +9436,10 @@ static void ljpi_plant_end(ljpi_planter *pl)
     ljp_tree_fact(pl->t, "run time",
                   run->final[2] < 1000000u ? "under 1 ms" : buf);
     pl->t->duration = run->final[2];
-    if (run->final[0] >= 3)
+    if (run->final[0] == 4 || run->final[0] == 5)
+      ljp_tree_warn(pl->t, "names, stacks or samples are missing: the "
+                    "recorder had too little memory");
+    else if (run->final[0] >= 3)
       ljp_tree_warn(pl->t, "recording ended early: see how it ended");
   }
   if (run->dropped_events || run->dropped_size) {

@@ -197,6 +197,7 @@ static void case_doors(void)
     "ok, msg = pcall(core.start, name, { depth = 'x' })\n"
     "assert(not ok and msg:find('bad value', 1, true), msg)\n"
     "refused(22, 'invalid argument', core.start(name, { format = 7 }))\n"
+    "refused(22, 'invalid argument', core.start(name, { format = 2^32 + 4 }))\n"
     "assert(core.start(name, { depth = 4 }) == true and core.running())\n"
     "assert(core.mark('here') and core.flush())\n"
     "assert(core.stop() == true and not core.running())\n"
@@ -342,17 +343,34 @@ static void case_sink_calls_back(void)
 
 /* -- The recorder's own memory ------------------------------------------ */
 
+/* The reason in a stream's END. */
+static uint64_t end_reason(const ljt_sink *s)
+{
+  ljt_bytes text = {NULL, 0, 0};
+  size_t off;
+  const char *end;
+  uint64_t reason = 99;
+  LJT_EQ(ljt_dump(s->data, s->size, 0, &text, NULL, &off), LJT_CLEAN);
+  end = strstr((const char *)text.data, "\nend ");
+  if (LJT_OK(end != NULL)) reason = strtoull(end + 5, NULL, 10);
+  ljt_bytes_free(&text);
+  return reason;
+}
+
 static void case_memory_fails(void)
 {
   uint64_t at;
   uint32_t i;
   for (i = 0; i < 3; i++) {
     for (at = 1; ; at += at < 40 ? 1 : ljt.stride) {
-      lua_State *L = new_state();
+      vm_heap h;
+      lua_State *L = vm_state(&h);
       ljm_options o = variant(i);
+      uint64_t done;
       ljt_heap heap;
       ljt_sink kept;
       ljm_sink a = ljt_sink_make(&kept);
+      ljm_result res;
       ljm_status st;
       int status, whole;
       memset(&heap, 0, sizeof(heap));
@@ -361,11 +379,18 @@ static void case_memory_fails(void)
       o.encoder.alloc.realloc = ljt_heap_realloc;
       o.encoder.alloc.free = ljt_heap_free;
       o.encoder.alloc.user = &heap;
+      luaL_openlibs(L);
       st = ljm_recorder_start(L, &a, &o, NULL);
+      done = h.done;
       if (st == LJM_OK) {
         run(L, WORK);
-        (void)ljm_recorder_stop(L, NULL);
-        (void)count_events(&kept, &status);
+        st = ljm_recorder_stop(L, &res);
+        whole = heap.calls < at;
+        LJT_EQ(st, whole ? LJM_OK : LJM_E_NOMEM);
+        LJT_EQ(res.reason, whole ? LJM_REASON_STOPPED : LJM_REASON_NOMEM);
+        LJT_EQ(res.dropped, 0);
+        if (o.format == 4) LJT_EQ(end_reason(&kept), res.reason);
+        LJT_EQ(count_events(&kept, &status), h.done - done);
         LJT_EQ(status, 0);
       } else {
         LJT_EQ(st, LJM_E_NOMEM);
@@ -379,6 +404,56 @@ static void case_memory_fails(void)
       if (whole) break;
     }
     LJT_OK(at > 5);
+  }
+}
+
+/* Records WORK with so much memory at most. */
+static ljm_status limited_to(uint64_t limit, ljm_options *o, int *started)
+{
+  vm_heap h;
+  lua_State *L = vm_state(&h);
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  ljm_result res;
+  ljm_status st;
+  uint64_t done;
+  int status;
+  o->encoder.max_memory = limit;
+  luaL_openlibs(L);
+  st = ljm_recorder_start(L, &a, o, NULL);
+  done = h.done;
+  *started = st == LJM_OK;
+  if (*started) {
+    run(L, WORK);
+    st = ljm_recorder_stop(L, &res);
+    LJT_EQ(res.reason, st == LJM_OK ? LJM_REASON_STOPPED : LJM_REASON_LIMIT);
+    if (o->format == 4) LJT_EQ(end_reason(&kept), res.reason);
+    LJT_EQ(count_events(&kept, &status), h.done - done);
+    LJT_EQ(status, 0);
+  }
+  ljt_sink_free(&kept);
+  lua_close(L);
+  return st;
+}
+
+/* Too little memory to start, then for a part of it, then enough. (Format 3
+** takes its buffer at the start, and little more.) */
+static void case_memory_limit(void)
+{
+  uint32_t i;
+  for (i = 0; i < 3; i++) {
+    ljm_options o = variant(i);
+    uint64_t limit = 1024, refused = 0, lacked = 0;
+    ljm_status st;
+    do {
+      int started;
+      limit += limit / 32;
+      st = limited_to(limit, &o, &started);
+      if (st != LJM_OK) LJT_EQ(st, LJM_E_LIMIT);
+      refused += !started;
+      lacked += started && st != LJM_OK;
+    } while (st != LJM_OK && limit < 100000000);
+    LJT_OK(refused > 0 && (lacked > 0 || o.format == 3));
   }
 }
 
@@ -755,6 +830,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_sink_fails);
   LJT_CASE(case_sink_calls_back);
   LJT_CASE(case_memory_fails);
+  LJT_CASE(case_memory_limit);
   LJT_CASE(case_vm_memory_fails);
   LJT_CASE(case_close);
   LJT_CASE(case_allocator);
