@@ -10,7 +10,8 @@ usage: luajit-patch/build.sh [--name=NAME] [--source] [--plain]
                              [TREE|DIR [MAKE-ARGUMENT...]]
   TREE   debian-2022 (default), openresty-2023, openresty-2025, upstream
   DIR    a LuaJIT source tree of your own; it is copied, not changed
-  --name=NAME   build into build/luajit/NAME (default: TREE, or DIR's name)
+  --name=NAME   build into build/luajit/NAME (default: TREE, or DIR's name,
+                with _ for what LuaJIT's make does not take in a path)
   --source      only unpack and patch; prints the source folder
   --plain       leave the series out (to compare with)
   MAKE-ARGUMENT as for LuaJIT's make, such as XCFLAGS=-DLUAJIT_DISABLE_GC64
@@ -39,6 +40,14 @@ tree=${1:-debian-2022}
 [ $# = 0 ] || shift
 
 die() { echo "build.sh: $*" >&2; exit 1; }
+
+case $tree in
+  debian-2022|openresty-2023|openresty-2025|upstream) ;;
+  *)
+    [ -e "$tree/src/lj_obj.h" ] ||
+      die "'$tree' is neither a TREE nor a LuaJIT source"
+    tree=$(cd "$tree" && pwd) ;;
+esac
 
 # need MAKE-ARGUMENT...: tells of all that is missing before anything is done.
 need()
@@ -115,6 +124,15 @@ apt_source()
   mv "$sources/$tree.part" "$sources/$tree"
 }
 
+# LuaJIT's own repository.
+clone()
+{
+  rm -rf "$sources/upstream.part"
+  git clone -q --depth 1 -b v2.1 https://github.com/LuaJIT/LuaJIT \
+    "$sources/upstream.part" >&2 || die "cannot clone LuaJIT; give a DIR"
+  mv "$sources/upstream.part" "$sources/upstream"
+}
+
 # Puts a pristine source of $tree into the empty folder $1.
 unpack()
 {
@@ -126,28 +144,25 @@ unpack()
     upstream) set -- git ;;
     *) set -- dir ;;
   esac
-  mkdir -p "$sources"
-  exec 8>"$sources/lock" # Others may share the folder.
-  flock 8
-  case $1 in
-    dir)
-      [ -e "$tree/src/lj_obj.h" ] || die "'$tree' is neither a TREE nor a LuaJIT source"
-      cp -R "$tree/." "$into" ;;
-    git)
-      [ -d "$sources/upstream" ] || {
-        git clone -q --depth 1 -b v2.1 https://github.com/LuaJIT/LuaJIT \
-          "$sources/upstream.part" >&2 || die "cannot clone LuaJIT; give a DIR"
-        mv "$sources/upstream.part" "$sources/upstream"
-      }
-      cp -R "$sources/upstream/." "$into" ;;
-    *)
+  if [ "$1" = dir ]; then
+    cp -R "$tree/." "$into"
+    chmod -R u+w "$into" # It may be read-only.
+  else
+    mkdir -p "$sources"
+    exec 8>"$sources/lock" # Others may share the folder.
+    flock 8
+    if [ "$1" = git ]; then
+      [ -d "$sources/upstream" ] || clone
+      cp -R "$sources/upstream/." "$into"
+    else
       ls "$sources/$tree"/*.orig.tar.* >/dev/null 2>&1 || apt_source "$1" "$2"
       archive=$(ls "$sources/$tree"/*.orig.tar.*)
       tar x -C "$into" -f "$archive"
       # One archive has a top folder, another has none.
-      [ -e "$into/src" ] || { mv "$into"/*/* "$into"/*/.[!.]* "$into"; } ;;
-  esac
-  exec 8>&-
+      [ -e "$into/src" ] || { mv "$into"/*/* "$into"/*/.[!.]* "$into"; }
+    fi
+    exec 8>&-
+  fi
   # Newer trees take their version from git or from this file.
   if [ -e "$into/.git" ]; then
     git -C "$into" show -s --format=%ct >"$into/.relver" 2>/dev/null || rm -f "$into/.relver"
@@ -163,16 +178,36 @@ stamp_source()
   { echo "$tree" "$plain"
     [ -n "$plain" ] || cat "$here"/series/*.patch
     case $tree in
-      */*|.*) find "$tree" -name .git -prune -o -type f -newer "$out/source.stamp" \
+      /*) find "$tree" -name .git -prune -o -type f -newer "$out/source.stamp" \
                 -print 2>/dev/null || true ;;
     esac
   } | cksum
 }
 stamp_build() { { stamp_source; cat "$top/ljmemprof.h"; printf '%s\n' "$@"; } | cksum; }
 
+# Applies the series to the copy in $src, or says why it cannot be.
+patch_source()
+{
+  local p
+  [ ! -e "$src/src/lj_memprof.h" ] ||
+    die "$tree has the series already. Give a tree without it (luajit-patch/README.md says how to take it out), or --plain to build it as it is"
+  ! grep -q $'\r' "$src/src/lj_obj.h" ||
+    die "the lines of $tree end in CR LF. Give a tree whose lines end in LF (git clone -c core.autocrlf=false)"
+  for p in "$here"/series/*.patch; do
+    # -f: it asks nobody.
+    patch -d "$src" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >&2 ||
+      die "$(basename "$p") does not apply to $tree: what patch says of it is above, which trees it fits is in luajit-patch/README.md"
+  done
+}
+
 need "$@"
-: "${name:=$(basename "$tree")}"
+: "${name:=$(basename "$tree" | tr -c 'A-Za-z0-9._+\n-' _)}"
 out=$top/build/luajit/$name
+case $out in
+  *[[:space:]\'\"\$\#\;\&\*\?\\\(\)\<\>\|\`]*)
+    [ -n "$only_source" ] ||
+      die "LuaJIT's make does not take blanks and quotes in a path, as in $out: move this folder to another one" ;;
+esac
 src=$out/source
 mkdir -p "$out"
 exec 9>"$out/lock"
@@ -182,12 +217,7 @@ if [ "$(cat "$out/source.stamp" 2>/dev/null)" != "$(stamp_source)" ]; then
   rm -rf "$src" "$out/source.stamp" "$out/build.stamp"
   mkdir -p "$src"
   unpack "$src"
-  if [ -z "$plain" ]; then
-    for p in "$here"/series/*.patch; do
-      patch -d "$src" -p1 -F0 -s --no-backup-if-mismatch <"$p" >&2 ||
-        die "$(basename "$p") does not apply to $tree"
-    done
-  fi
+  [ -n "$plain" ] || patch_source
   stamp_source >"$out/source.stamp"
 fi
 [ -n "$plain" ] || cmp -s "$top/ljmemprof.h" "$src/src/ljmemprof.h" ||
