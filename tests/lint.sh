@@ -6,7 +6,8 @@
 #   contents the headers' parts are those that their first comment announces;
 #            the fuzz target `api` calls every public function
 #   tree     nothing at the top but what belongs there; scripts executable
-#   docs     files that the documentation names exist
+#   docs     files that the documentation names exist; the README's table of
+#            LuaJIT trees is that of the results
 #   shell    shellcheck over the scripts
 #   series   the patches' hunks are as long as their headers say
 set -euo pipefail
@@ -212,6 +213,7 @@ docs()
          CMakeLists.txt)
   grep -q "CMake $word or newer" README.md ||
     fail "README.md does not ask for CMake $word"
+  word=$(python3 tests/matrix_readme.py --check 2>&1) || fail "$word"
 }
 
 # Hunks that were edited, or merged, without their counts: patch cuts them off.

@@ -2,7 +2,7 @@
 # matrix.sh [--slice|--all] [--write] [ROW...] - patches and builds LuaJIT tree
 # by tree and option by option, and runs the tests that need it on each.
 #   --slice   a few rows that differ most (default); --all: every row
-#   --write   puts the results into tests/MATRIX.md
+#   --write   puts the results into tests/MATRIX.md and the README's table
 #   --report  runs nothing, puts the results that there are into it
 #   --list    names the rows
 # A row that has passed is not run again until something changes that it is
@@ -293,4 +293,5 @@ done
     '-fomit-frame-pointer`,'
   echo 'and without static with `BUILDMODE=dynamic`.'
 } >"$top/tests/MATRIX.md"
+[ -z "$write" ] || python3 "$top/tests/matrix_readme.py"
 exit $bad
