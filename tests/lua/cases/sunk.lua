@@ -7,8 +7,7 @@ local N, keep = 10000
 local function pick(i, t) if i % 64 == 0 then keep = t end end
 local function passed(n)
   for i = 1, n do
-    local t = {
-      i } --@ PASSED
+    local t = { i } --@ PASSED
     pick(i, t)
   end
 end
