@@ -3693,9 +3693,9 @@ static ljm_status ljmi_elf_read(ljmi_elf *e, uint64_t pos, void *data,
   if (status != LJM_OK) return ljmi_elf_fail(e, status, pos);
   while (size > 0) {
     ptrdiff_t n = e->reader->read(e->reader->user, pos, p, size);
-    if (n < 0 || (size_t)n > size)
-      return ljmi_fail(&e->img->error, LJM_E_IO, n < 0 ? (int)-n : 0, pos);
+    if (n < 0) return ljmi_fail(&e->img->error, LJM_E_IO, (int)-n, pos);
     if (n == 0) return ljmi_elf_fail(e, LJM_E_TRUNCATED, pos);
+    if ((size_t)n > size) return ljmi_elf_fail(e, LJM_E_IO, pos);
     p += n;
     pos += (uint64_t)n;
     size -= (size_t)n;
@@ -4425,7 +4425,7 @@ static ljm_status ljmi_image_build_ends(ljm_image *img)
     if (end > img->ends[i / LJMI_GROUP]) img->ends[i / LJMI_GROUP] = end;
   }
   n = (img->count + LJMI_GROUP - 1) / LJMI_GROUP;
-  for (from = 0; n > 1; from = to) {
+  for (from = 0; from + n < total; from = to) {
     to = from + n;
     for (i = 0; i < n; i++)
       if (img->ends[from + i] > img->ends[to + i / LJMI_GROUP])
@@ -4458,8 +4458,7 @@ static size_t ljmi_image_last_in_ends(const ljm_image *img, size_t hi,
     size_t k = (i + 1) * LJMI_GROUP;
     n = level == 1 ? img->count : at[level] - at[level - 1];
     if (k > n) k = n;
-    while (k > i * LJMI_GROUP &&
-           (level > 1 ? img->ends[at[level - 1] + k - 1]
+    while ((level > 1 ? img->ends[at[level - 1] + k - 1]
                       : ljmi_entry_end(img, k - 1)) <= vaddr) k--;
     i = k - 1;
   }
@@ -4625,7 +4624,6 @@ static uint64_t ljmi_dyn_hash_count(ljmi_elf *e, uint64_t vaddr)
     word = 8;
     low = e->big ? 4 : 0;
   }
-  if (vaddr == LJMI_NONE) return 0;
   left = ljmi_elf_left(e, vaddr);
   pos = ljmi_elf_pos(e, vaddr, left);
   if (pos == LJMI_NONE || !ljmi_dyn_word(e, pos, left, low, &nbucket) ||
@@ -4660,7 +4658,6 @@ static uint64_t ljmi_dyn_gnu_count(ljmi_elf *e, uint64_t vaddr)
   ljmi_rows rows;
   uint64_t left, pos, at, i, n, most = 0;
   uint32_t nbucket, first, words, shift;
-  if (vaddr == LJMI_NONE) return 0;
   left = ljmi_elf_left(e, vaddr);
   pos = ljmi_elf_pos(e, vaddr, left);
   if (pos == LJMI_NONE || !ljmi_dyn_word(e, pos, left, 0, &nbucket) ||
@@ -4685,8 +4682,8 @@ static uint64_t ljmi_dyn_gnu_count(ljmi_elf *e, uint64_t vaddr)
   return n == 0 ? 0 : most + n;
 }
 
-/* Most symbols there can be, 0: that is not known. A table ends where the next
-** one starts, and the version table has one for each. */
+/* Most symbols there can be: a table ends where the next one starts, and the
+** version table has one for each. Without either it is what 2^64 bytes hold. */
 static uint64_t ljmi_dyn_bound(const ljmi_dyn *d, uint64_t stride)
 {
   uint64_t table = d->v[LJMI_DYN_SYMTAB], versions = d->v[LJMI_DYN_VERSYM];
@@ -4696,7 +4693,6 @@ static uint64_t ljmi_dyn_bound(const ljmi_dyn *d, uint64_t stride)
     if (d->v[i] > table && d->v[i] < end) end = d->v[i];
     if (d->v[i] > versions && d->v[i] < versions_end) versions_end = d->v[i];
   }
-  if (end == LJMI_NONE) return 0;
   n = (end - table) / stride;
   if (versions_end != LJMI_NONE && (versions_end - versions) / 2 < n)
     n = (versions_end - versions) / 2;
@@ -4724,7 +4720,7 @@ static ljm_status ljmi_dyn_table(ljmi_elf *e, ljmi_table *t)
     return LJM_E_NOTFOUND;
   bound = ljmi_dyn_bound(&d, t->stride);
   room = ljmi_elf_left(e, d.v[LJMI_DYN_SYMTAB]) / t->stride;
-  if (bound != 0 && bound < room) room = bound;
+  if (bound < room) room = bound;
   t->count = ljmi_dyn_hash_count(e, d.v[LJMI_DYN_HASH]);
   if (t->count == 0 || t->count > room)
     t->count = ljmi_dyn_gnu_count(e, d.v[LJMI_DYN_GNU_HASH]);

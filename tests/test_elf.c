@@ -91,7 +91,9 @@ static void check_free(ljm_image *img, ljt_heap *heap)
 
 /* -- edits -------------------------------------------------------------- */
 
-typedef enum where { END, EHDR, PHDR, SHDR, SYM, DSYM, BYTE, NAME_END } where;
+typedef enum where {
+  END, EHDR, PHDR, SHDR, SYM, DSYM, DYN, BYTE, NAME_END
+} where;
 
 /* Sets a field; PLUS_SIZE adds the file's size to the value. */
 typedef struct edit {
@@ -101,12 +103,13 @@ typedef struct edit {
   uint64_t value;
 } edit;
 
+#define EDITS 6
 #define PLUS_SIZE (UINT64_C(1) << 62)
 #define WRAPS (~UINT64_C(0) - 15)
 
 typedef struct row {
   const char *name;
-  edit edits[4];
+  edit edits[EDITS];
   ljm_status want64, want32;
   const char *names; /* NULL: all. */
 } row;
@@ -114,7 +117,7 @@ typedef struct row {
 static void apply(ljt_elf *b, const edit *e)
 {
   uint64_t value = e->value;
-  if (value >= PLUS_SIZE && value < PLUS_SIZE + 4096)
+  if (value >= PLUS_SIZE && value < PLUS_SIZE + 0x20000)
     value = value - PLUS_SIZE + b->size;
   switch (e->what) {
   case EHDR: ljt_set(b, 0, e->field, value); break;
@@ -126,6 +129,7 @@ static void apply(ljt_elf *b, const edit *e)
   case DSYM:
     ljt_set(b, ljt_sym(b, LJT_S_DYNSYM, e->idx), e->field, value);
     break;
+  case DYN: ljt_set(b, ljt_dyn(b, e->idx), e->field, value); break;
   case BYTE: b->data[e->idx] = (unsigned char)value; break;
   case NAME_END: /* Last byte of .strtab. */
     b->data[b->off[LJT_S_STRTAB] + b->len[LJT_S_STRTAB] - 1] =
@@ -140,6 +144,11 @@ static void apply(ljt_elf *b, const edit *e)
 #define CUT LJM_E_TRUNCATED
 #define UNS LJM_E_UNSUPPORTED
 #define LIM LJM_E_LIMIT
+/* No sections, and a last segment that is longer than the file. */
+#define LONG_SEGMENT {EHDR, 0, &ljt_ehdr_shoff, 0}, \
+  {EHDR, 0, &ljt_ehdr_shnum, 0}, \
+  {PHDR, LJT_P_DATA, &ljt_phdr_filesz, 0x10000}, \
+  {PHDR, LJT_P_DATA, &ljt_phdr_memsz, 0x10000}
 #define NO_SYMTAB {SHDR, LJT_S_SYMTAB, &ljt_shdr_type, 1}
 
 static const row rows[] = {
@@ -275,6 +284,12 @@ static const row rows[] = {
   {"sections' numbers short",
    {{SYM, LAST, &ljt_sym_shndx, 0xffff},
     {SHDR, LJT_S_SHNDX, &ljt_shdr_size, 8}}, OK, OK, NULL},
+  {"hash tables reach past the end",
+   {LONG_SEGMENT, {DYN, LJT_D_HASH, &ljt_dyn_val, 0x10900},
+    {DYN, LJT_D_GNU_HASH, &ljt_dyn_val, 0x10900}}, OK, OK, dynamic},
+  {"dynamic table reaches past the end",
+   {LONG_SEGMENT,
+    {DYN, LJT_D_SYMTAB, &ljt_dyn_val, PLUS_SIZE + 0x10000 - 8}}, MAL, MAL, ""},
   /* Names and values (E7). */
   {"names none", {{SHDR, LJT_S_STRTAB, &ljt_shdr_size, 0}}, OK, OK, dynamic},
   {"names without an end", {{NAME_END, 0, NULL, 'x'}}, OK, OK,
@@ -329,7 +344,7 @@ static void one_field(void)
       memset(&heap, 0, sizeof(heap));
       ljt.row = r->name;
       make(&b, variant);
-      for (k = 0; k < 4; k++) apply(&b, &r->edits[k]);
+      for (k = 0; k < EDITS; k++) apply(&b, &r->edits[k]);
       status = check_open(b.data, b.size, NULL, &img, &heap);
       if (!LJT_EQ(status, b.is64 ? r->want64 : r->want32))
         printf("  class %d, order %d\n", b.is64, b.big);
@@ -861,6 +876,110 @@ static void nested(void)
   ljm_image_free(&img);
 }
 
+/* An image of `n` symbols of one name at multiples of 16, none of a size. */
+static void make_image(ljm_image *img, ljm_memory *mem, size_t n)
+{
+  size_t i;
+  LJT_EQ(ljmi_memory_init(mem, NULL, 1 << 20), LJM_OK);
+  ljmi_image_init(img, mem);
+  img->from = LJM_FROM_SYMTAB;
+  img->names_size = img->names_cap = 3;
+  img->names = (char *)ljmi_alloc_array(mem, 3, 1);
+  memcpy(img->names, "\0x", 3);
+  img->count = img->entry_cap = n;
+  img->entries = (ljmi_entry *)ljmi_alloc_array(mem, n, sizeof(ljmi_entry));
+  for (i = 0; i < n; i++) {
+    img->entries[i].vaddr = 16 * i;
+    img->entries[i].size = 0;
+    img->entries[i].name = 1;
+  }
+}
+
+/* Some symbols reach over many others: groups of 64, and groups of those,
+** that are full or have one more or less. */
+static void nested_groups(void)
+{
+  static const size_t counts[] = {2, 3, 63, 64, 65, 128, 4095, 4096, 4097,
+                                  8192};
+  size_t i, k;
+  for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    ljm_memory mem;
+    ljm_image img;
+    make_image(&img, &mem, counts[i]);
+    for (k = 0; k < counts[i]; k++)
+      img.entries[k].size = k % 100 == 0 ? 16 * 90 : 8;
+    if (counts[i] > 1) img.entries[1].size = (uint32_t)(counts[i] * 8);
+    LJT_EQ(ljmi_image_is_nested(&img), 1);
+    LJT_EQ(ljmi_image_build_ends(&img), LJM_OK);
+    LJT_STR(ljt_check_image(&img, 1 + counts[i] / 128), NULL);
+    ljm_image_free(&img);
+  }
+}
+
+/* Only symbols that reach over the next address, or too many at one, make a
+** search of more than that address necessary. */
+static void is_nested(void)
+{
+  static const struct {
+    const char *name;
+    size_t count, ties;
+    uint32_t size;
+    int want;
+  } rows_of[] = {
+    {"one", 1, 1, 100, 0}, {"side by side", 3, 1, 16, 0},
+    {"one byte too long", 3, 1, 17, 1}, {"64 at one address", 64, 64, 16, 0},
+    {"65 at one address", 65, 65, 16, 1}, {"64 of each", 192, 64, 16, 0},
+    {"65 of each", 130, 65, 16, 1}, {"64, too long", 128, 64, 17, 1}
+  };
+  size_t i, k;
+  for (i = 0; i < sizeof(rows_of) / sizeof(rows_of[0]); i++) {
+    ljm_memory mem;
+    ljm_image img;
+    ljt.row = rows_of[i].name;
+    make_image(&img, &mem, rows_of[i].count);
+    for (k = 0; k < rows_of[i].count; k++) {
+      img.entries[k].vaddr = k / rows_of[i].ties * 16;
+      img.entries[k].size = rows_of[i].size;
+    }
+    LJT_EQ(ljmi_image_is_nested(&img), rows_of[i].want);
+    ljm_image_free(&img);
+  }
+  ljt.row = NULL;
+}
+
+/* Symbols that nothing tells apart: sorting stays within them. */
+static void twins(void)
+{
+  static const size_t counts[] = {2, 16, 17, 40, 200};
+  size_t i, k;
+  for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    ljm_memory mem;
+    ljm_image img;
+    make_image(&img, &mem, counts[i]);
+    for (k = 0; k < counts[i]; k++) img.entries[k].vaddr = 7;
+    ljmi_entry_sort(&img, img.entries, counts[i]);
+    for (k = 0; k < counts[i]; k++) LJT_EQ(img.entries[k].vaddr, 7);
+    ljm_image_free(&img);
+  }
+}
+
+/* Code may end at the last address: so far its last symbol reaches. */
+static void code_at_the_top(void)
+{
+  static ljt_elf b;
+  ljm_image img;
+  make(&b, 1);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_TEXT), &ljt_shdr_addr, UINT64_MAX - 0x100);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_TEXT), &ljt_shdr_size, 0x100);
+  ljt_set(&b, ljt_sym(&b, LJT_S_SYMTAB, LAST), &ljt_sym_value,
+          UINT64_MAX - 0x20);
+  LJT_EQ(ljm_image_open_memory(&img, b.data, b.size, NULL, NULL), LJM_OK);
+  check_find(&img, UINT64_MAX, 0 - UINT64_C(0x20), "last+0");
+  check_find(&img, UINT64_MAX, 0 - UINT64_C(1), "last+1f");
+  check_find(&img, UINT64_MAX, 0, "?");
+  ljm_image_free(&img);
+}
+
 /* Several of unknown size at one address all reach to the next one. */
 static void unsized_ties(void)
 {
@@ -1087,6 +1206,78 @@ static void no_limits(void)
   ljm_image_free(&img);
 }
 
+/* Names of 2^28 bytes are more than an entry can tell apart; of one less they
+** are read, here until the data ends. */
+static void most_names(void)
+{
+  static ljt_elf b;
+  slow_reader s;
+  ljm_reader reader;
+  ljm_elf_limits l;
+  ljm_image img;
+  memset(&l, 0xff, sizeof(l));
+  make(&b, 1);
+  s.data = b.data;
+  s.size = s.most = b.size;
+  s.stop = UINT64_MAX;
+  s.answer = -EIO;
+  reader.read = slow_read;
+  reader.user = &s;
+  reader.size = UINT64_MAX;
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_size, 0x10000000);
+  LJT_EQ(ljm_image_open(&img, &reader, NULL, &l), LJM_E_LIMIT);
+  ljm_image_free(&img);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_size, 0x0fffffff);
+  LJT_EQ(ljm_image_open(&img, &reader, NULL, &l), LJM_E_IO);
+  ljm_image_free(&img);
+}
+
+static void *refuse(void *user, size_t size)
+{
+  (void)size;
+  ++*(int *)user;
+  return NULL;
+}
+
+static void *refuse_more(void *user, void *p, size_t old, size_t size)
+{
+  (void)p;
+  (void)old;
+  return refuse(user, size);
+}
+
+static void free_none(void *user, void *p, size_t size)
+{
+  (void)user;
+  (void)p;
+  (void)size;
+}
+
+/* The allocator is asked for what a size_t can count, and for no more. */
+static void largest_arrays(void)
+{
+  static const size_t sizes[] = {1, 7, 8, 24};
+  ljm_memory m;
+  ljm_allocator a;
+  int asked = 0;
+  size_t i;
+  a.alloc = refuse;
+  a.realloc = refuse_more;
+  a.free = free_none;
+  a.user = &asked;
+  LJT_EQ(ljmi_memory_init(&m, &a, UINT64_MAX), LJM_OK);
+  for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    size_t n = SIZE_MAX / sizes[i];
+    LJT_OK(ljmi_alloc_array(&m, n, sizes[i]) == NULL);
+    LJT_EQ(m.status, LJM_E_NOMEM);
+    LJT_EQ(asked, i + 1);
+    if (sizes[i] == 1) continue;
+    LJT_OK(ljmi_alloc_array(&m, n + 1, sizes[i]) == NULL);
+    LJT_EQ(m.status, LJM_E_LIMIT);
+    LJT_EQ(asked, i + 1);
+  }
+}
+
 /* An order of which each split by the median of three takes two: the work
 ** passes its bound, and heapsort ends it. */
 static void bad_order(void)
@@ -1180,6 +1371,37 @@ static void shared_names(void)
   LJT_EQ(img.count, 30);
   LJT_EQ(img.skipped, n - 32);
   ljm_image_free(&img);
+}
+
+/* Names of 262144 bytes may add up to 5242880 with their ends, no more. */
+static void longest_names(void)
+{
+  static unsigned char file[1 << 19];
+  static ljt_elf b;
+  size_t names = 1 << 18, n = 22, i, at, symtab, last;
+  make(&b, 1);
+  symtab = (b.size + 7) & ~(size_t)7;
+  at = symtab + n * 24;
+  ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_offset, symtab);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_SYMTAB), &ljt_shdr_size, n * 24);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_offset, at);
+  ljt_set(&b, ljt_shdr(&b, LJT_S_STRTAB), &ljt_shdr_size, names);
+  memcpy(file, b.data, b.size);
+  memset(file + at, 'n', names - 1);
+  for (last = 20; last <= 21; last++) { /* 20 names of 262143, and this. */
+    ljm_image img;
+    for (i = 1; i < n; i++) {
+      unsigned char *p = file + symtab + i * 24;
+      ljt_store(p, 4, 0, i + 1 < n ? 1 : names - last);
+      p[4] = LJT_FUNC;
+      ljt_store(p + 6, 2, 0, T);
+      ljt_store(p + 8, 8, 0, b.base + b.text_off + i);
+    }
+    LJT_EQ(ljm_image_open_memory(&img, file, at + names, NULL, NULL),
+           last == 20 ? LJM_OK : LJM_E_LIMIT);
+    LJT_EQ(img.count, last == 20 ? 21 : 0);
+    ljm_image_free(&img);
+  }
 }
 
 /* -- sweeps ------------------------------------------------------------- */
@@ -1333,14 +1555,21 @@ int main(int argc, char **argv)
   LJT_CASE(mapping_symbols);
   LJT_CASE(lookups);
   LJT_CASE(nested);
+  LJT_CASE(nested_groups);
+  LJT_CASE(is_nested);
+  LJT_CASE(twins);
+  LJT_CASE(code_at_the_top);
   LJT_CASE(unsized_ties);
   LJT_CASE(short_reads);
   LJT_CASE(read_fails);
   LJT_CASE(no_limits);
+  LJT_CASE(most_names);
+  LJT_CASE(largest_arrays);
   LJT_CASE(bad_order);
   LJT_CASE(limits);
   LJT_CASE(memory);
   LJT_CASE(shared_names);
+  LJT_CASE(longest_names);
   LJT_CASE(random_tables);
   LJT_CASE(prefixes);
   LJT_CASE(bytes);
