@@ -1,5 +1,8 @@
-/* Format 4 to the decoder: whole and in pieces alike, damage told in order,
-** memory bounded; the slow decoder agrees on what is whole. */
+/*
+** fuzz_blocks.c - format 4 to the decoder: whole and in pieces alike, damage
+** told in order, memory bounded; the slow decoder agrees on what is whole.
+** dict: stream
+*/
 #include "mutate_stream.h"
 #include "fuzz_main.h"
 

@@ -2,6 +2,7 @@
 ** fuzz_diff-elf - the input is an ELF file: what we take for its functions is
 ** what libelf takes for them, by the same rules written a second time.
 ** libs: elf
+** dict: elf
 ** longest: 16384
 */
 #define LJM_IMPLEMENTATION

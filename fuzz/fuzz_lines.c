@@ -2,6 +2,7 @@
 ** fuzz_lines.c - every line report of a stream in every unit and order:
 ** nothing for a terminal to act upon, JSON that is JSON, the same in any
 ** split, no leak where memory or the output ends.
+** dict: stream
 */
 #define LJP_IMPLEMENTATION
 #include "mutate_stream.h"

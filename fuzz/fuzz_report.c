@@ -1,13 +1,15 @@
 /*
 ** fuzz_report.c - any stream into a call tree, and that into every report of
-** call paths: sums hold, JSON is JSON that may stand in a page, folding loses
-** nothing, what is compared with itself has not changed, all with little
-** memory and with a full disk.
+** call paths: sums hold, JSON is JSON that may stand in a page, protobuf is
+** protobuf, folding loses nothing, what is compared with itself has not
+** changed, all with little memory and with a full disk.
+** dict: stream
 */
 #include "mutate_stream.h"
 #include "parse_help.h"
 #include "ljtjson.h"
 #include "ljttree.h"
+#include "ljtpprof.h"
 
 static ljt_text text;
 
@@ -62,6 +64,29 @@ static int ljf_small(const ljp_tree *t)
   return 1;
 }
 
+/* pprof's file adds up to the tree's sums, less those it is compared with, and
+** names nothing that is not in it. */
+static void ljf_pprof(ljp_tree *t)
+{
+  static const ljp_metric shown[] = {LJP_ALLOC_COUNT, LJP_ALLOC_SIZE,
+                                     LJP_INUSE_COUNT, LJP_INUSE_SIZE};
+  uint64_t places = ljp_tree_place_count(t);
+  ljt_pprof r;
+  uint32_t i, k;
+  text.size = 0;
+  LJF_CHECK(ljp_tree_pprof(t, ljt_text_write, &text) == LJP_OK);
+  ljt_pprof_read(&r, &text, places);
+  LJF_CHECK(r.bad == 0 && r.type_count == 4);
+  LJF_CHECK(r.places == places && r.functions == places);
+  for (i = 0; i < 4; i++) {
+    uint64_t changed = 0;
+    for (k = 0; k < ljp_tree_path_count(t); k++)
+      changed += ljp_tree_path_at(t, k)->self[shown[i]] -
+                 ljp_tree_old(t, k, shown[i]);
+    LJF_CHECK(r.sum[i] == changed);
+  }
+}
+
 static void ljf_tree(const ljp_profile *p, ljt_rng *rng)
 {
   ljp_tree_options how;
@@ -95,8 +120,7 @@ static void ljf_tree(const ljp_profile *p, ljt_rng *rng)
   ljf_folded(t, (ljp_metric)ljt_below(rng, LJP_METRIC_COUNT));
   ljf_json(t, ljp_tree_speedscope);
   ljf_json(t, ljp_tree_model);
-  text.size = 0;
-  LJF_CHECK(ljp_tree_pprof(t, ljt_text_write, &text) == LJP_OK);
+  ljf_pprof(t);
   ljp_tree_free(t);
   ljp_tree_free(old);
 }

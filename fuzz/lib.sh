@@ -72,8 +72,15 @@ sources()
     -I "$top" -I "$top/tests" -I "$fuzz" "$fuzz/fuzz_$1.c"
 }
 
-# dict TARGET: its dictionary, if there is one.
-dict() { [ ! -f "$fuzz/dict/$1.dict" ] || echo "$fuzz/dict/$1.dict"; }
+# dict TARGET: its dictionary, its own or another's ("** dict: stream" there),
+# if there is one.
+dict()
+{
+  local name
+  name=$(sed -nE 's/^\*\* dict: *(.*)$/\1/p' "$fuzz/fuzz_$1.c")
+  name=$fuzz/dict/${name:-$1}.dict
+  [ ! -f "$name" ] || echo "$name"
+}
 
 # folders TARGET: the committed inputs.
 folders()
@@ -104,13 +111,16 @@ depends()
 # LIB_FUZZING_ENGINE (a flag, or the path of an engine's library).
 build_libfuzzer()
 {
-  local name=$1 dir=$work/libfuzzer engine
+  local name=$1 dir=$work/libfuzzer engine how
   local exe=$dir/fuzz_$name flags from
   engine=${LIB_FUZZING_ENGINE:--fsanitize=fuzzer}
   mapfile -t from < <(depends "$name")
   read -ra flags <<<"${CFLAGS:--g -O2 -fno-omit-frame-pointer \
     -fsanitize=fuzzer-no-link,$sanitize -fno-sanitize-recover=all}"
-  if ! up_to_date "$exe" "${from[@]}"; then
+  # Another compiler or engine makes another program.
+  how="${CC:-clang} ${CXX:-clang++} $engine ${flags[*]}"
+  if ! up_to_date "$exe" "${from[@]}" ||
+     [ "$(cat "$exe.how" 2>/dev/null)" != "$how" ]; then
     need "${CC:-clang}"
     mkdir -p "$dir"
     mapfile -t from < <(sources "$name")
@@ -121,6 +131,7 @@ build_libfuzzer()
     "${CXX:-clang++}" "${flags[@]}" "$exe.o" "$engine" "${from[@]}" \
       -o "$exe" >&2
     rm "$exe.o"
+    echo "$how" >"$exe.how"
   fi
   echo "$exe"
 }

@@ -32,6 +32,29 @@ cd "$dir"
 
 fuzz/run.sh good --runs=5000 --seed=1 >good.log || fail "a sound target fails"
 grep -q '^good .* 0 findings$' good.log || fail "no line for the sound target"
+# What grows is kept; the next run starts from it.
+fuzz/run.sh good --minutes=0.05 >grown.log || fail "a sound target fails"
+grep -lsq '^a' build-fuzz/corpus/good/* || fail "nothing was kept"
+
+# Another engine and compiler are taken, also where one was built before.
+cat >engine.c <<'END'
+#include <stdint.h>
+#include <stdio.h>
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int main(void)
+{
+  int i;
+  for (i = 0; i < 77; i++)
+    (void)LLVMFuzzerTestOneInput((const uint8_t *)"abc", 3);
+  puts("stat::number_of_executed_units: 77");
+  return 0;
+}
+END
+gcc -c engine.c -o engine.o
+CC=gcc CXX=g++ CFLAGS=-g LIB_FUZZING_ENGINE=$dir/engine.o \
+  fuzz/run.sh good --runs=5000 >engine.log || fail "another engine"
+grep -q '^good .* 77 runs' engine.log || fail "another engine is not taken"
+
 # Ended by a signal: its status, no finding, no fuzzer left.
 for signal in TERM HUP; do
   rm -rf build-fuzz/libfuzzer/state-good

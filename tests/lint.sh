@@ -7,7 +7,7 @@
 #            the fuzz target `api` calls every public function
 #   tree     nothing at the top but what belongs there; scripts executable
 #   docs     files that the documentation names exist; the README's table of
-#            LuaJIT trees is that of the results
+#            LuaJIT trees is that of the results; each finding is in the index
 #   shell    shellcheck over the scripts
 #   series   the patches' hunks are as long as their headers say
 set -euo pipefail
@@ -214,6 +214,13 @@ docs()
   grep -q "CMake $word or newer" README.md ||
     fail "README.md does not ask for CMake $word"
   word=$(python3 tests/matrix_readme.py --check 2>&1) || fail "$word"
+  word=$(diff <(sed -nE 's/^\| ([0-9]{4}) \| ([a-z, -]+) \|.*/\1 \2/p' \
+                  fuzz/regress/INDEX.md |
+                awk '{ for (i = 2; i <= NF; i++) {
+                         sub(/,$/, "", $i); print $i, $1 } }' | sort) \
+              <(find fuzz/regress -mindepth 2 -type f |
+                sed -nE 's|.*/([^/]+)/([0-9]{4})-.*|\1 \2|p' | sort)) ||
+    fail "fuzz/regress: in the index (<), in the folders (>):" "$word"
 }
 
 # Hunks that were edited, or merged, without their counts: patch cuts them off.

@@ -5,6 +5,7 @@
 #include "ljtheap.h"
 #include "ljtjson.h"
 #include "ljttree.h"
+#include "ljtpprof.h"
 
 static ljt_heap heap;
 
@@ -125,90 +126,7 @@ static void folded_sums(void)
   LJT_EQ(heap.bad_frees, 0);
 }
 
-/* -- pprof: a reader of just what is needed -- */
-
-typedef struct ljt_pb {
-  const unsigned char *p, *end;
-} ljt_pb;
-
-static uint64_t ljt_pb_num(ljt_pb *b)
-{
-  uint64_t n = 0;
-  unsigned shift = 0;
-  while (b->p < b->end && shift < 64) {
-    unsigned char c = *b->p++;
-    n |= (uint64_t)(c & 0x7f) << shift;
-    if (c < 0x80) return n;
-    shift += 7;
-  }
-  LJT_OK(b->p == NULL); /* Not in bounds. */
-  return n;
-}
-
-/* Next field: its number, 0 at the end; bytes in *in, else the number. */
-static unsigned ljt_pb_field(ljt_pb *b, uint64_t *n, ljt_pb *in)
-{
-  uint64_t tag;
-  if (b->p == b->end) return 0;
-  tag = ljt_pb_num(b);
-  *n = ljt_pb_num(b);
-  in->p = in->end = b->p;
-  if ((tag & 7) == 2) {
-    if (!LJT_OK(*n <= (uint64_t)(b->end - b->p))) return 0;
-    b->p += *n;
-    in->end = b->p;
-  } else {
-    LJT_EQ(tag & 7, 0);
-  }
-  return (unsigned)(tag >> 3);
-}
-
-typedef struct ljt_pprof {
-  uint64_t sum[4], samples, places, functions, mappings, strings;
-  uint64_t last_string, default_type, types[4], type_count, bad_ids;
-} ljt_pprof;
-
-static void ljt_pprof_sample(ljt_pprof *r, ljt_pb s, uint64_t places)
-{
-  uint64_t n;
-  ljt_pb in;
-  unsigned f;
-  r->samples++;
-  while ((f = ljt_pb_field(&s, &n, &in)) != 0) {
-    size_t k = 0;
-    while (in.p < in.end) {
-      uint64_t v = ljt_pb_num(&in);
-      if (f == 1) r->bad_ids += v == 0 || v > places;
-      else if (LJT_OK(f == 2 && k < 4)) r->sum[k++] += v;
-    }
-    if (f == 2) LJT_EQ(k, 4);
-  }
-}
-
-static void ljt_pprof_read(ljt_pprof *r, const ljt_text *t, uint64_t places)
-{
-  ljt_pb b, in, sub;
-  uint64_t n, v;
-  unsigned f;
-  memset(r, 0, sizeof(*r));
-  b.p = (const unsigned char *)t->data;
-  b.end = b.p + t->size;
-  while ((f = ljt_pb_field(&b, &n, &in)) != 0) {
-    if (f == 1 && LJT_OK(r->type_count < 4)) {
-      LJT_EQ(ljt_pb_field(&in, &v, &sub), 1);
-      r->types[r->type_count++] = v;
-    }
-    if (f == 2) ljt_pprof_sample(r, in, places);
-    r->mappings += f == 3;
-    r->places += f == 4;
-    r->functions += f == 5;
-    if (f == 6) {
-      if (r->strings == 0) LJT_EQ(n, 0);
-      r->strings++;
-    }
-    if (f == 14) r->default_type = n;
-  }
-}
+/* -- pprof -- */
 
 static void pprof_sums(void)
 {
@@ -228,7 +146,7 @@ static void pprof_sums(void)
   LJT_EQ(r.places, ljp_tree_place_count(t));
   LJT_EQ(r.functions, ljp_tree_place_count(t));
   LJT_EQ(r.mappings, 1);
-  LJT_EQ(r.bad_ids, 0);
+  LJT_EQ(r.bad, 0);
   LJT_EQ(r.type_count, 4);
   LJT_EQ(r.default_type, r.types[3]);
   LJT_OK(r.types[3] < r.strings);
