@@ -565,6 +565,79 @@ static void case_vm_memory_fails(void)
   if (own) printf("  %d calls that LuaJIT itself does not survive\n", own);
 }
 
+/* An allocator that throws an error of its own, by leaving. */
+typedef struct thrower {
+  vm_heap h;
+  lua_State *L;
+  uint64_t calls, at;  /* Throws instead of its call `at`. */
+} thrower;
+
+static void *throwing_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  thrower *t = (thrower *)ud;
+  if (size > old_size && ++t->calls == t->at) {
+    lua_pushnil(t->L);
+    lua_error(t->L);
+  }
+  return vm_alloc(&t->h, p, old_size, size);
+}
+
+/* All in the one thread that errors are thrown in. */
+static int throwing_work(lua_State *L)
+{
+  if (luaL_loadstring(L,
+        "local keep = {}\n"
+        "for i = 1, 300 do\n"
+        "  keep[i % 20 + 1] = { i, tostring(i) .. 'x' }\n"
+        "  if i % 50 == 0 then loadstring('return { ' .. i .. ' }')() end\n"
+        "end\n") != 0)
+    lua_error(L);
+  lua_call(L, 0, 0);
+  return 0;
+}
+
+static void throw_at(uint64_t at, const ljm_options *o, int *thrown)
+{
+  thrower t;
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  uint64_t done;
+  int status;
+  memset(&t, 0, sizeof(t));
+  t.L = vm_state(&t.h);
+  luaL_openlibs(t.L);
+  lua_setallocf(t.L, throwing_alloc, &t);
+  (void)luaJIT_setmode(t.L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  LJT_EQ(ljm_recorder_start(t.L, &a, o, NULL), LJM_OK);
+  done = t.h.done;
+  t.calls = 0;
+  t.at = at;
+  status = lua_cpcall(t.L, throwing_work, NULL);
+  *thrown = t.calls >= at;
+  LJT_OK(status == 0 || *thrown);
+  t.at = 0;
+  run(t.L, WORK);
+  LJT_EQ(ljm_recorder_stop(t.L, NULL), LJM_OK);
+  LJT_EQ(count_events(&kept, &status), t.h.done - done);
+  LJT_EQ(status, 0);
+  ljt_sink_free(&kept);
+  lua_setallocf(t.L, vm_alloc, &t.h);
+  lua_close(t.L);
+}
+
+/* Errors thrown through the recorder's own hook. */
+static void case_alloc_throws(void)
+{
+  uint64_t at;
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    ljm_options o = format(f);
+    int thrown = 1;
+    for (at = 1; thrown; at += 7 * ljt.stride) throw_at(at, &o, &thrown);
+    LJT_OK(at > 300);
+  }
+}
+
 static void case_close(void)
 {
   int i;
@@ -832,6 +905,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_memory_fails);
   LJT_CASE(case_memory_limit);
   LJT_CASE(case_vm_memory_fails);
+  LJT_CASE(case_alloc_throws);
   LJT_CASE(case_close);
   LJT_CASE(case_allocator);
   LJT_CASE(case_other_allocator);
