@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ljtest.h"
 #include "uncovered.h"
 
 #ifdef __cplusplus

@@ -3,9 +3,12 @@
 ** aggregate: whole, in pieces, byte by byte, cut, refused half-way, with
 ** little memory; then the reports.
 ** longest: 2048
+** compares: off
 */
 #include "mutate_stream.h"
 #include "parse_help.h"
+
+LJF_UNCOVERED_BEGIN
 
 static ljf_log log_whole, log_other;
 
@@ -113,3 +116,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   ljf_profile(data, size, LJP_MODEL_CLASSIC, &rng);
   return 0;
 }
+
+LJF_UNCOVERED_END

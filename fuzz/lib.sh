@@ -58,6 +58,14 @@ longest()
   echo "${n:-4096}"
 }
 
+# compares TARGET: the flag for one whose first comment says "** compares: off",
+# for what its mutator knows the engine need not learn from compared values.
+compares()
+{
+  ! grep -q '^\*\* compares: off$' "$fuzz/fuzz_$1.c" ||
+    echo -fno-sanitize-coverage=trace-cmp
+}
+
 # mutator TARGET: the mutate_*.h that it includes, if any.
 mutator()
 {
@@ -65,10 +73,13 @@ mutator()
     "$fuzz/fuzz_$1.c" | head -n 1
 }
 
-# sources TARGET: arguments to compile it, the headers' functions included.
+# sources TARGET: arguments to compile it, the headers' functions included, but
+# not inlined: within the harness their edges would not be seen.
 sources()
 {
   printf '%s\n' -DLJM_IMPLEMENTATION= -DLJP_IMPLEMENTATION= \
+    '-DLJM_API=extern __attribute__((noinline))' \
+    '-DLJP_API=extern __attribute__((noinline))' \
     -I "$top" -I "$top/tests" -I "$fuzz" "$fuzz/fuzz_$1.c"
 }
 
@@ -116,7 +127,8 @@ build_libfuzzer()
   engine=${LIB_FUZZING_ENGINE:--fsanitize=fuzzer}
   mapfile -t from < <(depends "$name")
   read -ra flags <<<"${CFLAGS:--g -O2 -fno-omit-frame-pointer \
-    -fsanitize=fuzzer-no-link,$sanitize -fno-sanitize-recover=all}"
+    -fsanitize=fuzzer-no-link,$sanitize -fno-sanitize-recover=all \
+    $(compares "$name")}"
   # Another compiler or engine makes another program.
   how="${CC:-clang} ${CXX:-clang++} $engine ${flags[*]}"
   if ! up_to_date "$exe" "${from[@]}" ||

@@ -7,7 +7,6 @@
 #ifndef MUTATE_ELF_H
 #define MUTATE_ELF_H
 
-#include "ljtest.h"
 #include "uncovered.h"
 
 LJF_UNCOVERED_BEGIN

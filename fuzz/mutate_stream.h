@@ -7,7 +7,6 @@
 #ifndef MUTATE_STREAM_H
 #define MUTATE_STREAM_H
 
-#include "ljtest.h"
 #include "uncovered.h"
 
 LJF_UNCOVERED_BEGIN

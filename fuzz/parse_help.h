@@ -7,11 +7,12 @@
 
 #include "ljparse.h"
 #include "fuzz_main.h"
-#include "ljtheap.h"
 
 #define LJF_RECORDS 4096
 
 LJF_UNCOVERED_BEGIN
+
+#include "ljtheap.h"
 
 /* Hashes of the records in order; those past the room only count. */
 typedef struct ljf_log {

@@ -416,7 +416,8 @@ prebuild()
 total=0 failed=0
 mkdir -p "$work"
 # No block outlives a run, so few freed ones need be kept to catch their use.
-export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=8:${ASAN_OPTIONS:-}
+# Where one was made is told when a finding is shown again.
+export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=1:${ASAN_OPTIONS:-}
 trap 'stop 1' HUP
 trap 'stop 2' INT
 trap 'stop 15' TERM
