@@ -1,6 +1,7 @@
 # The resolver: ELF images, dynamic segments in memory, loaded modules.
 ljm_test(test_elf ARGS --stride=5)
 ljm_test(test_elf_dynamic ARGS --stride=5)
+ljm_test(test_elf_modules)
 ljm_test(test_resolver)
 ljm_test(test_resolver_off)
 # Libraries cannot be loaded by what is linked statically.

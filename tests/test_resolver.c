@@ -176,6 +176,26 @@ static void eager(void)
     (void)ljm_resolver_symbols(&r, m);
     LJT_OK(m->indexed);
   }
+  LJT_OK(ljm_resolver_module(&r, i) == NULL);
+  ljm_resolver_free(&r);
+}
+
+/* A module's first and last byte are its own, the one behind is not. */
+static void module_ends(void)
+{
+  ljm_resolver r;
+  ljm_location loc;
+  size_t i;
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  for (i = 0; i < ljm_resolver_module_count(&r); i++) {
+    const ljm_loaded_module *m = ljm_resolver_module(&r, i);
+    LJT_EQ(ljm_resolver_lookup(&r, m->base, &loc), LJM_OK);
+    LJT_OK(loc.module == m);
+    LJT_EQ(ljm_resolver_lookup(&r, m->base + m->size - 1, &loc), LJM_OK);
+    LJT_OK(loc.module == m);
+    (void)ljm_resolver_lookup(&r, m->base + m->size, &loc);
+    LJT_OK(loc.module != m);
+  }
   ljm_resolver_free(&r);
 }
 
@@ -343,6 +363,7 @@ int main(int argc, char **argv)
   LJT_CASE(program_module);
   LJT_CASE(vdso);
   LJT_CASE(eager);
+  LJT_CASE(module_ends);
   LJT_CASE(on_first_need);
   LJT_CASE(quiet);
   LJT_CASE(out_of_memory);

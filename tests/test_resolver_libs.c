@@ -199,21 +199,26 @@ static void ifunc(void)
 
 /* -- edited files ------------------------------------------------------- */
 
-/* Writes a copy of a library for the resolver to be misled by. */
-static void copy_lib(const char *name, const char *to,
-                     void (*edit)(unsigned char *data, size_t size))
+/* Writes a copy of a file for the resolver to be misled by. */
+static void copy_file(const char *from, const char *to,
+                      void (*edit)(unsigned char *data, size_t size))
 {
-  char path[4096];
-  unsigned char *data;
   size_t size = 0;
+  unsigned char *data = ljt_read_file(from, &size);
   FILE *f;
-  lib_path(path, sizeof(path), name);
-  data = ljt_read_file(path, &size);
   LJT_OK(data != NULL);
   if (edit) edit(data, size);
   f = fopen(to, "wb");
   LJT_OK(f && fwrite(data, 1, size, f) == size && fclose(f) == 0);
   free(data);
+}
+
+static void copy_lib(const char *name, const char *to,
+                     void (*edit)(unsigned char *data, size_t size))
+{
+  char path[4096];
+  lib_path(path, sizeof(path), name);
+  copy_file(path, to, edit);
 }
 
 static void work_path(char *path, size_t size, const char *name)
@@ -229,6 +234,25 @@ static void drop_sections(unsigned char *data, size_t size)
   h.e_shoff = 0;
   h.e_shnum = h.e_shstrndx = 0;
   memcpy(data, &h, sizeof(h));
+}
+
+/* The last segment that is loaded takes 8 bytes more of memory. */
+static void other_headers(unsigned char *data, size_t size)
+{
+  ElfW(Ehdr) h;
+  ElfW(Phdr) p;
+  size_t i, at, last = 0;
+  (void)size;
+  memcpy(&h, data, sizeof(h));
+  for (i = 0; i < h.e_phnum; i++) {
+    at = h.e_phoff + i * sizeof(p);
+    memcpy(&p, data + at, sizeof(p));
+    if (p.p_type == PT_LOAD) last = at;
+  }
+  LJT_OK(last > 0);
+  memcpy(&p, data + last, sizeof(p));
+  p.p_memsz += 8;
+  memcpy(data + last, &p, sizeof(p));
 }
 
 /* Renames the tags of the hash tables (and versions) in PT_DYNAMIC. */
@@ -333,6 +357,14 @@ static void change_replace(const char *path)
   LJT_EQ(rename(other, path), 0);
 }
 
+static void change_headers(const char *path)
+{
+  char other[4096];
+  work_path(other, sizeof(other), "other.so");
+  copy_file(path, other, other_headers);
+  LJT_EQ(rename(other, path), 0);
+}
+
 static void change_to_text(const char *path)
 {
   FILE *f;
@@ -365,8 +397,12 @@ static void changed_files(void)
     {"deleted", "alpha", "alpha", change_delete, 0, LJM_FROM_MEMORY},
     {"another build-id", "alpha", "alpha", change_replace, 0,
      LJM_FROM_MEMORY},
-    {"no build-id, other headers", "noid", "noid", change_replace, 0,
+    {"no build-id, another library", "noid", "noid", change_replace, 0,
      LJM_FROM_MEMORY},
+    {"no build-id, other headers", "noid", "noid", change_headers, 0,
+     LJM_FROM_MEMORY},
+    {"same build-id, other headers", "alpha", "alpha", change_headers, 1,
+     LJM_FROM_SYMTAB},
     {"text", "alpha", "alpha", change_to_text, 0, LJM_FROM_MEMORY},
     {"directory", "alpha", "alpha", change_to_directory, 0, LJM_FROM_MEMORY},
     {"fifo", "alpha", "alpha", change_to_fifo, 0, LJM_FROM_MEMORY}
@@ -623,6 +659,44 @@ static void many_times(void)
   remove(copy);
 }
 
+static const ljm_image *symbols_of(ljm_resolver *r, const lib *l)
+{
+  ljm_location loc;
+  LJT_EQ(ljm_resolver_lookup(r, l->at[OPEN], &loc), LJM_OK);
+  return loc.module ? ljm_resolver_symbols(r, loc.module) : NULL;
+}
+
+/* A copy of a library elsewhere shares its symbols, one of the same build-id
+** with other headers does not. */
+static void shared_symbols(void)
+{
+  char path[4096], copy[4096], odd[4096];
+  ljm_resolver r;
+  lib l, same, other;
+  lib_path(path, sizeof(path), "alpha");
+  work_path(copy, sizeof(copy), "copy.so");
+  work_path(odd, sizeof(odd), "odd.so");
+  copy_lib("alpha", copy, NULL);
+  copy_lib("alpha", odd, other_headers);
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  if (lib_open(&l, path, "alpha") && lib_open(&same, copy, "alpha") &&
+      lib_open(&other, odd, "alpha")) {
+    const ljm_image *img = symbols_of(&r, &l);
+    LJT_OK(img != NULL);
+    LJT_OK(symbols_of(&r, &same) == img);
+    LJT_OK(symbols_of(&r, &other) != img);
+    check_all(&r, &l, 1);
+    check_all(&r, &same, 1);
+    check_all(&r, &other, 1);
+    lib_close(&other);
+    lib_close(&same);
+    lib_close(&l);
+  }
+  ljm_resolver_free(&r);
+  remove(copy);
+  remove(odd);
+}
+
 /* More modules than the limit: the rest is told, not mixed up. */
 static void module_limit(void)
 {
@@ -766,6 +840,7 @@ int main(int argc, char **argv)
   LJT_CASE(unreadable);
   LJT_CASE(one_path);
   LJT_CASE(many_times);
+  LJT_CASE(shared_symbols);
   if (unloads()) {
     LJT_CASE(edited);
     LJT_CASE(found_by_itself);

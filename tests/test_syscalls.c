@@ -19,7 +19,8 @@ typedef enum call {
 } call;
 
 #define PASS 0   /* The call is made. */
-#define ODD (-1) /* It comes back with less than it should; any other: errno. */
+#define ODD (-1) /* It comes back with less than it should; */
+#define NONE_READ (-2) /* with nothing, and EINTR from before; else: errno. */
 #define MOST 6
 
 /* What the first calls come to, and all later ones. */
@@ -76,6 +77,10 @@ WRAP(ssize_t, read, (int fd, void *data, size_t size))
 {
   int result = next(READ);
   if (result > 0) return -1;
+  if (result == NONE_READ) {
+    errno = EINTR;
+    return 0;
+  }
   return __real_read(fd, data, result == ODD && size > 1 ? size - 1 : size);
 }
 
@@ -109,6 +114,7 @@ WRAP(long, syscall, (long number, ...))
   p = va_arg(ap, uintptr_t);
   size = va_arg(ap, size_t);
   va_end(ap);
+  if (result == ODD) errno = EINTR; /* From before. */
   if (result != PASS) return result == ODD ? 0 : -1;
   return __real_syscall(number, fd, p, size);
 }
@@ -165,10 +171,17 @@ WRAP(unsigned long, getauxval, (unsigned long type))
 
 /* How the loader's list differs from what it says. */
 typedef enum liar {
-  HONEST, NAMELESS, LONG_NAMES, PROGRAM_NAMED, MOVING, NOTES_AWAY, PROGRAM_ONLY
+  HONEST, NAMELESS, LONG_NAMES, PROGRAM_NAMED, MOVING, NOTES_AWAY, PROGRAM_ONLY,
+  SETTLING
 } liar;
 
 static liar loader;
+
+/* SETTLING: the list changes before each `every`th look, the second being the
+** first of them, up to look `until`. */
+static struct {
+  unsigned every, until, looks, adds;
+} changes;
 
 /* A note with a build-id of 4 bytes, and a copy that no module has. */
 static const uint32_t build_id[] = {4, 4, 3, 0x00554e47, 0xdddddddd};
@@ -197,6 +210,7 @@ static int tell(struct dl_phdr_info *info, size_t size, void *user)
   case PROGRAM_NAMED: /* As musl's static start code does; it comes first. */
     if (t->listed == 0) lie.dlpi_name = "/proc/self/exe";
     break;
+  case SETTLING: lie.dlpi_adds += changes.adds; break;
   case MOVING: lie.dlpi_adds += ++adds; break;
   case NOTES_AWAY: /* They stand where there is memory, but no module. */
     for (i = 0; i < lie.dlpi_phnum && i < 64; i++) {
@@ -224,6 +238,9 @@ WRAP(int, dl_iterate_phdr, (int (*fn)(struct dl_phdr_info *, size_t, void *),
   t.fn = fn;
   t.user = user;
   t.listed = 0;
+  if (loader == SETTLING && ++changes.looks <= changes.until &&
+      changes.looks % changes.every == 2 % changes.every)
+    changes.adds++;
   return __real_dl_iterate_phdr(tell, &t);
 }
 
@@ -459,6 +476,9 @@ static void clocks(void)
 
 /* -- ELF files and the process's memory --------------------------------- */
 
+static int own_function(int n) { return n + 1; }
+static int (*volatile own)(int) = own_function;
+
 /* What opening this program's own file comes to. */
 typedef struct image_row {
   const char *name;
@@ -480,7 +500,9 @@ static void image_calls(void)
     {"read interrupted", READ, {EINTR, EINTR, EINTR}, LJM_OK, 0},
     {"read", READ, {EIO}, LJM_E_IO, EIO},
     {"later read", READ, {0, 0, ENXIO}, LJM_E_IO, ENXIO},
-    {"short reads", READ, {ODD, ODD, ODD}, LJM_OK, 0}
+    {"short reads", READ, {ODD, ODD, ODD}, LJM_OK, 0},
+    {"nothing read", READ, {NONE_READ}, LJM_E_TRUNCATED, 0},
+    {"nothing read later", READ, {0, NONE_READ}, LJM_E_TRUNCATED, 0}
   };
   size_t i, count = 0;
   for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -501,6 +523,67 @@ static void image_calls(void)
   ljt.row = NULL;
   quiet();
   LJT_OK(count > 10);
+}
+
+/* Number 0 is a descriptor as others are, also if a call before was
+** interrupted. */
+static void descriptor_zero(void)
+{
+  int keep = fcntl(0, F_DUPFD, 10);
+  ljm_image img;
+  ljm_resolver r;
+  ljm_location loc;
+  if (keep >= 0) close(0);
+  quiet();
+  errno = EINTR;
+  LJT_EQ(ljm_image_open_path(&img, "/proc/self/exe", NULL, NULL), LJM_OK);
+  LJT_EQ(plans[OPEN].seen, 1);
+  LJT_EQ(fcntl(0, F_GETFD), -1);
+  ljm_image_free(&img);
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  quiet();
+  errno = EINTR;
+  LJT_EQ(ljm_resolver_lookup(&r, (uintptr_t)own, &loc), LJM_OK);
+  LJT_STR(loc.symbol.name, "own_function");
+  LJT_EQ(plans[OPEN].seen, 1);
+  LJT_EQ(fcntl(0, F_GETFD), -1);
+  ljm_resolver_free(&r);
+  if (keep >= 0) {
+    LJT_EQ(dup2(keep, 0), 0);
+    close(keep);
+  }
+}
+
+/* What reading 8 bytes of memory through a pipe comes to. */
+static void pipe_reads(void)
+{
+  static const struct {
+    const char *name;
+    call what;
+    int result, want;
+  } rows[] = {
+    {"all well", NONE, 0, 8}, {"not mapped", MEMORY, EFAULT, -EFAULT},
+    {"writing interrupted", MEMORY, EINTR, 8},
+    {"nothing written", MEMORY, ODD, -EIO}, {"not read", READ, EBADF, -EBADF},
+    {"reading interrupted", READ, EINTR, 8}, {"less read", READ, ODD, -EIO},
+    {"nothing read", READ, NONE_READ, -EIO}
+  };
+  static const char from[] = "8 bytes";
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljm_reader reader;
+    ljmi_pipe p;
+    char to[8];
+    ljt.row = rows[i].name;
+    quiet();
+    LJT_EQ(ljmi_pipe_open(&p, &reader), 1);
+    plans[rows[i].what].result[0] = rows[i].result;
+    LJT_EQ(reader.read(reader.user, (uintptr_t)from, to, 8), rows[i].want);
+    if (rows[i].want == 8) LJT_STR(to, from);
+    ljmi_pipe_close(&p);
+  }
+  ljt.row = NULL;
+  quiet();
 }
 
 /* A function of libc, which is in its dynamic symbols. */
@@ -543,16 +626,33 @@ static void memory_calls(void)
     LJT_EQ(loc.symbol.name != NULL, rows[i].named);
     LJT_EQ(loc.module->from, rows[i].named ? LJM_FROM_MEMORY : LJM_FROM_NONE);
     LJT_EQ(loc.module->status, rows[i].named ? LJM_OK : LJM_E_IO);
+    /* The file: for .symtab, and once more for .dynsym. */
+    LJT_EQ(plans[OPEN].seen, rows[i].named ? 1 : 2);
     quiet();
     ljm_resolver_free(&r);
   }
   ljt.row = NULL;
 }
 
-/* -- The list of modules ------------------------------------------------ */
+/* With no memory at hand names come from the file, be it .dynsym. */
+static void file_alone(void)
+{
+  ljm_resolver r;
+  ljm_location loc;
+  ljm_image img;
+  quiet();
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  always(MEMORY, EFAULT);
+  LJT_EQ(ljm_resolver_lookup(&r, libc_function(), &loc), LJM_OK);
+  quiet();
+  LJT_OK(loc.symbol.name != NULL);
+  LJT_EQ(ljm_image_open_path(&img, loc.module->path, NULL, NULL), LJM_OK);
+  LJT_EQ(loc.module->from, img.from);
+  ljm_image_free(&img);
+  ljm_resolver_free(&r);
+}
 
-static int own_function(int n) { return n + 1; }
-static int (*volatile own)(int) = own_function;
+/* -- The list of modules ------------------------------------------------ */
 
 /* A resolver made under a plan or a lie, the number of its modules, and what
 ** it calls this program's function. */
@@ -655,20 +755,88 @@ static void lying_loader(void)
   loader = HONEST;
 }
 
+/* Does the file say that it is the one that was loaded? */
+static int is_sure(const ljm_loaded_module *m)
+{
+  ljm_image img;
+  int same = ljm_image_open_path(&img, m->path, NULL, NULL) == LJM_OK &&
+             m->build_id.size != 0 && m->build_id.size == img.build_id.size &&
+             memcmp(m->build_id.data, img.build_id.data, img.build_id.size)
+               == 0;
+  ljm_image_free(&img);
+  return same;
+}
+
 /* A list that changes each time it is looked at: what is sure is known, and
 ** the list stays marked. */
 static void moving_list(void)
 {
   ljm_resolver r;
-  size_t count;
+  size_t count, i;
   loader = MOVING;
   list_of(&r, &count, "own_function");
   LJT_OK(count > 1);
   LJT_EQ(ljm_resolver_check(&r), 1);
+  for (i = 1; i < count; i++) {
+    const ljm_loaded_module *m = ljm_resolver_module(&r, i);
+    LJT_EQ(m->loaded, is_sure(m));
+  }
   loader = HONEST;
   LJT_EQ(ljm_resolver_refresh(&r), LJM_OK);
   LJT_EQ(ljm_resolver_check(&r), 0);
   ljm_resolver_free(&r);
+}
+
+/* The list is looked at again up to four times, and so are the symbols that
+** memory has. */
+static void settling_list(void)
+{
+  static const struct { unsigned until; int moving; } rows[] = {
+    {0, 0}, {2, 0}, {6, 0}, {8, 1}
+  };
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljm_resolver r;
+    size_t count;
+    list_of(&r, &count, "own_function");
+    memset(&changes, 0, sizeof(changes));
+    changes.every = 2; /* List, look whether it has changed, ... */
+    changes.until = rows[i].until;
+    loader = SETTLING;
+    ljm_resolver_mark_dirty(&r);
+    LJT_EQ(ljm_resolver_refresh(&r), LJM_OK);
+    LJT_EQ(ljm_resolver_check(&r), rows[i].moving);
+    loader = HONEST;
+    LJT_EQ(ljm_resolver_module_count(&r), count);
+    ljm_resolver_free(&r);
+  }
+}
+
+static void settling_symbols(void)
+{
+  static const struct { unsigned until; int named; } rows[] = {
+    {0, 1}, {2, 1}, {10, 1}, {14, 0}
+  };
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    ljm_resolver r;
+    ljm_location loc;
+    LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+    memset(&changes, 0, sizeof(changes));
+    changes.every = 4; /* Look, read, look; list, look; look, read, ... */
+    changes.until = rows[i].until;
+    loader = SETTLING;
+    always(OPEN, ENOENT);
+    LJT_EQ(ljm_resolver_lookup(&r, libc_function(), &loc), LJM_OK);
+    LJT_EQ(loc.symbol.name != NULL, rows[i].named);
+    LJT_EQ(loc.module->indexed, rows[i].named);
+    LJT_EQ(loc.module->from, rows[i].named ? LJM_FROM_MEMORY : LJM_FROM_NONE);
+    LJT_EQ(ljm_resolver_lookup(&r, libc_function(), &loc), LJM_OK);
+    LJT_OK(loc.symbol.name != NULL);
+    quiet();
+    loader = HONEST;
+    ljm_resolver_free(&r);
+  }
 }
 
 /* While the list changes, a module counts only if its file says that it is
@@ -730,12 +898,17 @@ int main(int argc, char **argv)
   LJT_CASE(file_opens);
   LJT_CASE(clocks);
   LJT_CASE(image_calls);
+  LJT_CASE(descriptor_zero);
+  LJT_CASE(pipe_reads);
   LJT_CASE(memory_calls);
+  LJT_CASE(file_alone);
   LJT_CASE(unreadable_memory);
   LJT_CASE(nameless_program);
   LJT_CASE(unknown_vdso);
   LJT_CASE(lying_loader);
   LJT_CASE(moving_list);
+  LJT_CASE(settling_list);
+  LJT_CASE(settling_symbols);
   LJT_CASE(moving_and_unsure);
   LJT_CASE(symbols_of);
   snprintf(command, sizeof(command), "rm -rf %s", dir);
