@@ -2050,8 +2050,8 @@ static uint32_t ljpi_crc(const ljp_decoder *d, const unsigned char *p,
 #define LJP_FMT_BLOCK_END 5u
 #define LJP_FMT_STATE_MAX 10u
 #define LJP_FMT_OBJECT_MAX 17u
-#define LJP_FMT_MARK_MAX 6u
-#define LJP_FMT_REASON_MAX 4u
+#define LJP_FMT_GAP_MAX 6u
+#define LJP_FMT_MARK_MAX 4u
 #define LJP_FMT_END_MAX 6u
 #define LJP_FMT_END_COUNT 13u
 
@@ -2197,7 +2197,7 @@ static ljp_status ljpi_get_frame(ljpi_cursor *c, uint64_t *n, size_t *count)
   *count = 2;
   if (n[0] == LJP_FRAME4_VM)
     return ljpi_get_byte(c, LJP_FMT_STATE_MAX, &n[1]);
-  st = ljpi_get_byte(c, LJP_FMT_MARK_MAX, &n[1]);
+  st = ljpi_get_byte(c, LJP_FMT_GAP_MAX, &n[1]);
   return st == LJP_OK && n[1] == 0 ? LJP_E_MALFORMED : st;
 }
 
@@ -2369,7 +2369,7 @@ static ljp_status ljpi_other(ljp_decoder *d, ljpi_payload *in, unsigned sub)
     return LJP_OK;
   }
   if (kinds[sub] == LJP_RECORD_MARK &&
-      (n[0] == 0 || n[0] > LJP_FMT_REASON_MAX))
+      (n[0] == 0 || n[0] > LJP_FMT_MARK_MAX))
     return LJP_E_MALFORMED;
   ljpi_record4(d, in, &r, (ljp_record_kind)kinds[sub], n);
   r.n_count = counts[sub];

@@ -328,6 +328,15 @@ static inline void ljt_revents(ljt_reader *r, ljt_bytes *text,
 
 /* -- Format 4, reading -------------------------------------------------- */
 
+/* A byte from `least` to `most`, as text. */
+static inline void ljt_rbetween(ljt_reader *r, ljt_bytes *text,
+                                unsigned least, unsigned most)
+{
+  unsigned v = ljt_rb(r);
+  if (r->status == LJT_CLEAN && (v < least || v > most)) ljt_rbad(r);
+  ljt_text(text, " %u", v);
+}
+
 static inline void ljt_rdef(ljt_reader *r, ljt_bytes *text, uint64_t *last)
 {
   static const char *const names[] = {
@@ -352,7 +361,8 @@ static inline void ljt_rdef(ljt_reader *r, ljt_bytes *text, uint64_t *last)
     if (tag > 5) { ljt_rbad(r); return; }
     ljt_text(text, " %u", tag);
     ljt_rus(r, text, frame_numbers[tag]);
-    if (tag == 2 || tag == 5) ljt_text(text, " %u", ljt_rb(r));
+    if (tag == 2) ljt_rbetween(r, text, 0, 10);
+    if (tag == 5) ljt_rbetween(r, text, 1, 6);
     break;
   case 6:
     parent = ljt_ru(r);
@@ -362,12 +372,20 @@ static inline void ljt_rdef(ljt_reader *r, ljt_bytes *text, uint64_t *last)
     break;
   case 7:
     ljt_rus(r, text, 1);
-    ljt_text(text, " %u", ljt_rb(r));
-    ljt_text(text, " %u", ljt_rb(r));
+    ljt_rbetween(r, text, 0, 10);
+    ljt_rbetween(r, text, 0, 17);
     break;
   default: ljt_rus(r, text, 2); break;
   }
   ljt_text(text, "\n");
+}
+
+/* Is the number that comes next from `least` to `most`? */
+static inline void ljt_rfirst(ljt_reader *r, uint64_t least, uint64_t most)
+{
+  ljt_reader ahead = *r;
+  uint64_t v = ljt_ru(&ahead);
+  if (ahead.status == LJT_CLEAN && (v < least || v > most)) ljt_rbad(r);
 }
 
 static inline void ljt_rother(ljt_reader *r, ljt_bytes *text, ljt_last4 *l,
@@ -381,6 +399,7 @@ static inline void ljt_rother(ljt_reader *r, ljt_bytes *text, ljt_last4 *l,
   if (sub > 6) { ljt_rbad(r); return; }
   if (sub == 2) { l->weight = ljt_ru(r); return; }
   ljt_text(text, "%s", names[sub]);
+  if (sub == 3) ljt_rfirst(r, 1, 4);
   ljt_rus(r, text, numbers[sub]);
   ljt_text(text, "\n");
 }
@@ -428,6 +447,7 @@ static inline uint64_t ljt_rpayload(ljt_reader *r, ljt_bytes *text,
   uint64_t count = 0;
   uint64_t last[9] = {0}, address = 0;
   memset(&l, 0, sizeof(l));
+  if (kind == 5 && r->size == 0) ljt_rbad(r); /* The end says something. */
   while (r->at < r->size && r->status == LJT_CLEAN) {
     size_t line = text->size;
     switch (kind) {
@@ -443,12 +463,14 @@ static inline uint64_t ljt_rpayload(ljt_reader *r, ljt_bytes *text,
       ljt_revent4(r, text, &l);
       break;
     case 4:
-      ljt_text(text, "live %u", ljt_rb(r));
+      ljt_text(text, "live");
+      ljt_rbetween(r, text, 0, 17);
       address += ljt_rz(r);
       ljt_text(text, " %" PRIu64 "\n", address);
       break;
     default:
       ljt_text(text, "end");
+      ljt_rfirst(r, 0, 6);
       ljt_rus(r, text, 13);
       ljt_text(text, "\n");
       if (r->at != r->size) ljt_rbad(r);

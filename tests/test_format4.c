@@ -409,9 +409,9 @@ static const struct payload {
   P("frame tag 6", 2, 0, "\x05\x01\x06\x00\x00", 0, 0),
   P("frame state 10", 2, 0, "\x05\x01\x02\x0a", -1, 0),
   P("frame state 11", 2, 0, "\x05\x01\x02\x0b", 0, 0),
-  P("frame mark 0", 2, 0, "\x05\x01\x05\x00", 0, 0),
-  P("frame mark 6", 2, 0, "\x05\x01\x05\x06", -1, 0),
-  P("frame mark 7", 2, 0, "\x05\x01\x05\x07", 0, 0),
+  P("frame gap 0", 2, 0, "\x05\x01\x05\x00", 0, 0),
+  P("frame gap 6", 2, 0, "\x05\x01\x05\x06", -1, 0),
+  P("frame gap 7", 2, 0, "\x05\x01\x05\x07", 0, 0),
   P("frame cut", 2, 0, "\x05\x01", 0, 0),
   P("stack of itself", 2, 0, "\x06\x02\x00\x01", 0, 0),
   P("stack root", 2, 0, "\x06\x02\x02\x01", -1, 0),
@@ -453,10 +453,10 @@ static const struct payload {
 
 static void hostile_payloads(void)
 {
-  size_t i;
+  size_t i, offset;
   for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
     const struct payload *p = &payloads[i];
-    ljt_bytes b = {NULL, 0, 0};
+    ljt_bytes b = {NULL, 0, 0}, text = {NULL, 0, 0};
     ljt_told t;
     ljp_error err;
     ljp_status st;
@@ -479,8 +479,14 @@ static void hostile_payloads(void)
     /* What comes after is read all the same. */
     LJT_OK(t.text.size > 18);
     LJT_MEM(t.text.data + t.text.size - 18, 18, "string 99 'after'\n", 18);
+    /* The slow decoder judges alike. */
+    LJT_EQ(ljt_dump(b.data, b.size, 0, &text, NULL, &offset),
+           p->bad_at >= 0 ? LJT_BAD : LJT_CUT);
+    if (p->bad_at < 0)
+      LJT_MEM(text.data, text.size, t.text.data, t.text.size);
     ljt_told_free(&t);
     free(data);
+    ljt_bytes_free(&text);
     ljt_bytes_free(&b);
   }
 }
@@ -603,9 +609,9 @@ static void bad_ends(void)
     {"\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 14},
     {"\7\0\0\0\0\0\0\0\0\0\0\0\0", 13}, {"\x80", 1},
   };
-  size_t i;
+  size_t i, offset;
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-    ljt_bytes b = {NULL, 0, 0};
+    ljt_bytes b = {NULL, 0, 0}, text = {NULL, 0, 0};
     ljt_told t;
     ljp_error err;
     ljt_stream4(&b);
@@ -613,7 +619,9 @@ static void bad_ends(void)
     LJT_EQ(decode(b.data, b.size, &t, &err), LJP_E_MALFORMED);
     LJT_EQ(t.damage_count, 1);
     LJT_EQ(err.off, t.off[0]);
+    LJT_EQ(ljt_dump(b.data, b.size, 0, &text, NULL, &offset), LJT_BAD);
     ljt_told_free(&t);
+    ljt_bytes_free(&text);
     ljt_bytes_free(&b);
   }
 }
