@@ -498,6 +498,45 @@ static void texts(void)
   }
 }
 
+typedef struct batches {
+  uint64_t calls, events, most;
+} batches;
+
+static ljp_status count_batch(void *user, const ljp_event *events,
+                              size_t count, size_t *failed)
+{
+  batches *b = (batches *)user;
+  (void)events;
+  (void)failed;
+  b->calls++;
+  b->events += count;
+  if (count > b->most) b->most = count;
+  return LJP_OK;
+}
+
+/* Events are handed on 64 at once, what is left at the end of a piece; also
+** where the last of them are read one by one. */
+static void full_batches(void)
+{
+  size_t n, i;
+  for (n = 0; n < 300; n++) {
+    ljt_bytes b = {NULL, 0, 0};
+    batches got = {0, 0, 0};
+    ljp_handler h = {count_batch, NULL, NULL};
+    ljp_decoder *d;
+    h.user = &got;
+    ljt_raw(&b, S3 M3, 15);
+    for (i = 0; i < n; i++) ljt_raw(&b, "\5\1\1", 3);
+    LJT_EQ(ljp_decoder_new(&d, &h, NULL), LJP_OK);
+    LJT_EQ(ljp_decoder_feed(d, b.data, b.size), LJP_MORE);
+    LJT_EQ(got.events, n);
+    LJT_EQ(got.calls, (n + 63) / 64);
+    LJT_EQ(got.most, n < 64 ? n : 64);
+    ljp_decoder_free(d);
+    ljt_bytes_free(&b);
+  }
+}
+
 /* Nobody listens: records and events are read and dropped. */
 static void no_handlers(void)
 {
@@ -522,6 +561,7 @@ int main(int argc, char **argv)
   LJT_CASE(errors_stick);
   LJT_CASE(handler_stops);
   LJT_CASE(no_handlers);
+  LJT_CASE(full_batches);
   LJT_CASE(limits);
   LJT_CASE(long_name_in_pieces);
   LJT_CASE(texts);
