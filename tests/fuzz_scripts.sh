@@ -71,14 +71,18 @@ for signal in TERM HUP; do
     fail "$signal: leaves the fuzzer running"
   fi
 done
-status=0
-fuzz/run.sh bad --runs=500000 --seed=1 --record=rows >bad.log 2>&1 || status=$?
-[ $status = 1 ] || fail "a planted fault: exit status $status, not 1"
-again=$(sed -n 's/^  reproduce: //p' bad.log | head -n 1)
-[ -n "$again" ] || fail "no command to reproduce it"
-$again &>/dev/null && fail "the command does not reproduce it: $again"
-[ "$(wc -c <"${again#* }")" = 4 ] || fail "not minimised: ${again#* }"
-grep -q '| bad | libfuzzer |.*| 1 |' rows || fail "no row recorded"
+# A planted fault: found, told, minimised, shown again.
+for engine in libfuzzer afl; do
+  status=0
+  fuzz/run.sh bad --engine=$engine --runs=500000 --seed=1 --record=rows \
+    >bad.log 2>&1 || status=$?
+  [ $status = 1 ] || { cat bad.log; fail "$engine: exit status $status, not 1"; }
+  again=$(sed -n 's/^  reproduce: //p' bad.log | head -n 1)
+  [ -n "$again" ] || fail "$engine: no command to reproduce it"
+  eval "$again" &>/dev/null && fail "$engine: does not reproduce it: $again"
+  [ "$(wc -c <"${again##*[ <]}")" = 4 ] || fail "$engine: not minimised: $again"
+  grep -q "| bad | $engine |.*| [1-9][0-9]* |" rows || fail "no row recorded"
+done
 rm -rf build-fuzz/corpus
 fuzz/merge.sh good --from=build-fuzz/findings/bad >merge.log ||
   fail "merge.sh fails"
