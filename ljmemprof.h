@@ -597,7 +597,7 @@ LJM_API ljm_status ljm_encoder4_init(ljm_encoder4 *e, const ljm_sink *sink,
 /* Definitions. What was defined before gets the id it had; a module and a
 ** trace are new each time. The definition is in the stream before the events
 ** that follow. 0 if it cannot be defined: stopped, inside the sink, no
-** memory, too many. May be called in an allocator hook; may write to the
+** memory, too many, a code that the grammar has not. May be called in an allocator hook; may write to the
 ** sink. Expected constant time. */
 LJM_API uint32_t ljm_encoder4_string(ljm_encoder4 *e, const char *s,
                                      size_t size);
@@ -673,7 +673,8 @@ LJM_API ljm_status ljm_encoder4_live(ljm_encoder4 *e, ljm_object object,
 LJM_API ljm_status ljm_encoder4_flush(ljm_encoder4 *e);
 
 /* Writes the copies still owed and END, and closes the sink. Later calls
-** return what the first one did. LJM_OK or the stream's first failure. */
+** return what the first one did. LJM_OK, LJM_E_ARG (no such reason: nothing
+** was done), or the stream's first failure. */
 LJM_API ljm_status ljm_encoder4_finish(ljm_encoder4 *e,
                                        ljm_end_reason reason,
                                        uint64_t gc_total);
@@ -2976,6 +2977,7 @@ static uint32_t ljmi_frame_byte(ljm_encoder4 *e, unsigned kind,
 
 LJM_API uint32_t ljm_encoder4_frame_vm(ljm_encoder4 *e, ljm_state state)
 {
+  if ((unsigned)state > LJM_STATE_FINALIZER) return 0;
   return ljmi_frame_byte(e, LJM_FMT_FRAME_VM, (uint32_t)state);
 }
 
@@ -2998,6 +3000,7 @@ LJM_API uint32_t ljm_encoder4_frame_fast(ljm_encoder4 *e, uint32_t name)
 
 LJM_API uint32_t ljm_encoder4_frame_gap(ljm_encoder4 *e, ljm_gap gap)
 {
+  if (gap < LJM_GAP_DEPTH || gap > LJM_GAP_UNKNOWN) return 0;
   return ljmi_frame_byte(e, LJM_FMT_FRAME_GAP, (uint32_t)gap);
 }
 
@@ -3173,9 +3176,10 @@ static uint32_t ljmi_site_plain(ljm_encoder4 *e, uint32_t stack,
 LJM_API uint32_t ljm_encoder4_site(ljm_encoder4 *e, uint32_t stack,
                                    ljm_state state, ljm_object object)
 {
-  if (!e || !e->base) return 0;
-  if (object == LJM_OBJECT_UNKNOWN && stack < e->stacks.count &&
-      (unsigned)state <= 0xff)
+  if (!e || !e->base || (unsigned)state > LJM_STATE_FINALIZER ||
+      (unsigned)object > LJM_OBJECT_JIT)
+    return 0;
+  if (object == LJM_OBJECT_UNKNOWN && stack < e->stacks.count)
     return ljmi_site_plain(e, stack, state);
   return ljmi_site_other(e, stack, state, object);
 }
@@ -3393,7 +3397,9 @@ LJM_API ljm_status ljm_encoder4_mark(ljm_encoder4 *e, const ljm_mark *mark)
   unsigned char *p;
   ljm_status st = ljmi_encoder4_ready(e, LJM_FMT_EVENTS);
   if (st != LJM_OK) return st;
-  if (!mark) return LJM_E_ARG;
+  if (!mark || mark->reason < LJM_MARK_START ||
+      mark->reason > LJM_MARK_PROGRAM)
+    return LJM_E_ARG;
   p = ljmi_encoder4_other(e, LJM_FMT_SUB_MARK);
   if (!p) return ljmi_buffer_why(&e->b);
   p = ljmi_put_uleb(p, (uint64_t)mark->reason);
@@ -3454,6 +3460,7 @@ LJM_API ljm_status ljm_encoder4_live(ljm_encoder4 *e, ljm_object object,
 {
   unsigned char *p;
   ljm_status st = ljmi_encoder4_ready(e, LJM_FMT_LIVE);
+  if (st == LJM_OK && (unsigned)object > LJM_OBJECT_JIT) st = LJM_E_ARG;
   if (st == LJM_OK && e->kind != LJM_FMT_LIVE)
     st = ljmi_encoder4_turn(e, LJM_FMT_LIVE);
   if (st != LJM_OK) return st;
@@ -3499,7 +3506,7 @@ LJM_API ljm_status ljm_encoder4_finish(ljm_encoder4 *e,
                                        ljm_end_reason reason,
                                        uint64_t gc_total)
 {
-  if (!e || !e->base) return LJM_E_ARG;
+  if (!e || !e->base || (unsigned)reason > LJM_END_REPLACED) return LJM_E_ARG;
   if (e->b.out.busy) return LJM_E_RUNNING;
   if (e->ended) return e->b.out.error.status;
   if (ljmi_encoder4_turn(e, LJM_FMT_BLOCK_END) == LJM_OK)

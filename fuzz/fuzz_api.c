@@ -105,6 +105,19 @@ static void ljf_bad_sink(ljf_in *in, ljt_sink *s)
   s->close_result = ljf_byte(in) & 1 ? 5 : 0;
 }
 
+/* What a writer wrote, whatever was asked of it, is no malformed stream. */
+static void ljf_can_be_read(const ljt_sink *s)
+{
+  ljp_handler h = {NULL, NULL, NULL};
+  ljp_decoder *d = NULL;
+  ljp_status st;
+  LJF_CHECK(ljp_decoder_new(&d, &h, NULL) == LJP_OK);
+  (void)ljp_decoder_feed(d, s->data, s->size);
+  st = ljp_decoder_finish(d);
+  LJF_CHECK(st == LJP_END || st == LJP_E_TRUNCATED);
+  ljp_decoder_free(d);
+}
+
 static void ljf_encoder3_call(ljm_encoder *e, ljf_in *in)
 {
   ljm_where w;
@@ -163,6 +176,7 @@ static void ljf_encoder3(ljf_in *in)
     ljm_encoder_free(&e);
     ljm_encoder_free(&e);
     LJF_CHECK(s.closed == 1);
+    ljf_can_be_read(&s);
   }
   LJF_CHECK(heap.live_count == 0 && heap.bad_frees == 0);
   ljt_sink_free(&s);
@@ -208,6 +222,7 @@ static void ljf_encoder4_call(ljm_encoder4 *e, ljf_in *in)
   uint32_t id = (uint32_t)ljf_number(in);
   uint64_t a = ljf_number(in), b = ljf_number(in);
   ljm_mark mark = {LJM_MARK_PROGRAM, 0, 0, 0, 0};
+  mark.reason = (ljm_mark_reason)(id % 6);
   mark.label = id;
   mark.rss = a;
   switch (ljf_byte(in) % 14) {
@@ -228,7 +243,8 @@ static void ljf_encoder4_call(ljm_encoder4 *e, ljf_in *in)
     break;
   case 11: LJF_W(ljm_encoder4_flush(e)); break;
   case 12:
-    if (b > UINT32_MAX) LJF_W(ljm_encoder4_finish(e, LJM_END_EXIT, a));
+    if (b > UINT32_MAX)
+      LJF_W(ljm_encoder4_finish(e, (ljm_end_reason)(id % 8), a));
     break;
   default: ljf_define4(e, in);
   }
@@ -257,6 +273,7 @@ static void ljf_encoder4(ljf_in *in)
     ljm_encoder4_free(&e);
     ljm_encoder4_free(&e);
     LJF_CHECK(s.closed == 1);
+    ljf_can_be_read(&s);
   }
   LJF_CHECK(heap.live_count == 0 && heap.bad_frees == 0);
   ljt_sink_free(&s);

@@ -272,10 +272,10 @@ static uint32_t define(ljm_encoder4 *e, int i, uint32_t n)
   case 3: return ljm_encoder4_function(e, n, n, n);
   case 4: return ljm_encoder4_frame_lua(e, n, n);
   case 5: return ljm_encoder4_frame_c(e, n, n, n);
-  case 6: return ljm_encoder4_frame_vm(e, (ljm_state)(n & 63));
+  case 6: return ljm_encoder4_frame_vm(e, (ljm_state)(n % 11));
   case 7: return ljm_encoder4_frame_jit(e, n, n);
   case 8: return ljm_encoder4_frame_fast(e, n);
-  case 9: return ljm_encoder4_frame_gap(e, (ljm_gap)(n & 63));
+  case 9: return ljm_encoder4_frame_gap(e, (ljm_gap)(1 + n % 6));
   case 10: return ljm_encoder4_trace(e, n, n);
   case 11: return ljm_encoder4_stack(e, 0, n + 1);
   default: return ljm_encoder4_site(e, n, LJM_STATE_C, LJM_OBJECT_TABLE);
@@ -344,6 +344,46 @@ static void bad_meta(const ljm_sink *sink)
   }
 }
 
+/* Before the first, behind the last, and the last if it were cut to a byte. */
+static int bad_code(int i, int last)
+{
+  return i == 0 ? -1 : i == 1 ? last + 1 : 256 + last;
+}
+
+static void refused_mark(ljm_encoder4 *e, int reason)
+{
+  ljm_mark m;
+  memset(&m, 0, sizeof(m));
+  m.reason = (ljm_mark_reason)reason;
+  LJT_EQ(ljm_encoder4_mark(e, &m), LJM_E_ARG);
+}
+
+/* Codes that the grammar has not: nothing is written of them. */
+static void refused_codes(ljm_encoder4 *e)
+{
+  size_t used = e->defs_used;
+  const unsigned char *p = e->b.p;
+  int i;
+  for (i = 0; i < 3; i++) {
+    ljm_object object = (ljm_object)bad_code(i, LJM_OBJECT_JIT);
+    ljm_state state = (ljm_state)bad_code(i, LJM_STATE_FINALIZER);
+    ljm_gap gap = (ljm_gap)bad_code(i, LJM_GAP_UNKNOWN);
+    LJT_EQ(ljm_encoder4_site(e, 0, LJM_STATE_C, object), 0);
+    LJT_EQ(ljm_encoder4_site(e, 0, state, LJM_OBJECT_TABLE), 0);
+    LJT_EQ(ljm_encoder4_site(e, 0, state, LJM_OBJECT_UNKNOWN), 0);
+    LJT_EQ(ljm_encoder4_frame_vm(e, state), 0);
+    LJT_EQ(ljm_encoder4_frame_gap(e, gap), 0);
+    LJT_EQ(ljm_encoder4_live(e, object, 64), LJM_E_ARG);
+    refused_mark(e, bad_code(i, LJM_MARK_PROGRAM));
+    LJT_EQ(ljm_encoder4_finish(
+             e, (ljm_end_reason)bad_code(i, LJM_END_REPLACED), 0), LJM_E_ARG);
+  }
+  LJT_EQ(ljm_encoder4_frame_gap(e, (ljm_gap)0), 0);
+  refused_mark(e, 0);
+  LJT_EQ(e->defs_used, used);
+  LJT_OK(e->b.p == p && !e->ended);
+}
+
 static void refusals(void)
 {
   static char name[70];
@@ -378,6 +418,7 @@ static void refusals(void)
   LJT_EQ(ljm_encoder4_module(&e, &m), 1);
   LJT_EQ(e.defs_used, 32 + 3 + 3 + 1 + 64 + 3);
   LJT_EQ(ljm_encoder4_mark(&e, NULL), LJM_E_ARG);
+  refused_codes(&e);
   LJT_EQ(ljm_encoder4_alloc(&e, LJM_FMT_SITE_MAX, 8, 8), LJM_OK);
   LJT_EQ(ljm_encoder4_alloc(&e, LJM_FMT_SITE_MAX + 1, 8, 8), LJM_E_ARG);
   LJT_EQ(ljm_encoder4_finish(&e, LJM_END_EXIT, 0), LJM_OK);

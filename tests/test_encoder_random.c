@@ -232,8 +232,8 @@ static void define_frame(ljm_encoder4 *e, ljt_rng *r)
     id = ljm_encoder4_frame_fast(e, a);
     break;
   default:
-    snprintf(text, sizeof(text), " 5 %u", b);
-    id = ljm_encoder4_frame_gap(e, (ljm_gap)b);
+    snprintf(text, sizeof(text), " 5 %u", b + 1);
+    id = ljm_encoder4_frame_gap(e, (ljm_gap)(b + 1));
     break;
   }
   LJT_EQ(id, define(5, "frame", text));
