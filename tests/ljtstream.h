@@ -497,7 +497,7 @@ static inline void ljt_rblock(ljt_reader *r, ljt_bytes *text,
   const unsigned char *h = r->data + at;
   ljt_reader in = {NULL, 0, 0, LJT_CLEAN};
   ljt_reader head = *r;
-  uint64_t sequence, size, id;
+  uint64_t sequence, size, events, id;
   unsigned kind, flags;
   if (r->size - at < 32) { r->status = LJT_CUT; return; }
   head.at += 4;
@@ -506,13 +506,13 @@ static inline void ljt_rblock(ljt_reader *r, ljt_bytes *text,
   if (memcmp(h, "\x9dljb", 4) != 0 || ljt_rle(&head, 2) != 0) ljt_rbad(r);
   sequence = ljt_rle(&head, 4);
   size = ljt_rle(&head, 4);
-  head.at += 4;
+  events = ljt_rle(&head, 4);
   id = ljt_rle(&head, 4);
   if (blocks->count == 0) blocks->stream_id = id;
   head.at += 4;
   if (ljt_rle(&head, 4) != ljt_crc32c(h, 28) || kind < 1 || kind > 5 ||
-      flags > (kind <= 2) || size > 1048576 || id != blocks->stream_id ||
-      sequence != blocks->count || *ended)
+      flags > (kind <= 2) || size > 1048576 || (events && kind != 3) ||
+      id != blocks->stream_id || sequence != blocks->count || *ended)
     ljt_rbad(r);
   if (r->status != LJT_CLEAN) return;
   r->at += 32;
@@ -521,8 +521,7 @@ static inline void ljt_rblock(ljt_reader *r, ljt_bytes *text,
   in.size = (size_t)size;
   head.at = at + 24;
   if (ljt_rle(&head, 4) != ljt_crc32c(in.data, in.size)) ljt_rbad(r);
-  head.at = at + 16;
-  if (ljt_rpayload(&in, text, kind) != ljt_rle(&head, 4)) ljt_rbad(r);
+  if (ljt_rpayload(&in, text, kind) != events) ljt_rbad(r);
   if (in.status != LJT_CLEAN) r->status = in.status;
   if (flags & 1) {
     text->size = line;

@@ -496,11 +496,18 @@ static void hostile_payloads(void)
 static const struct head {
   const char *name;
   unsigned at, value; /* Of the 32 bytes; the header's sum is made right. */
+  unsigned kind, size; /* Of the block before that. */
 } heads[] = {
-  {"magic", 0, 0x9c}, {"kind 0", 4, 0}, {"kind 6", 4, 6}, {"flag 2", 5, 2},
-  {"copy of events", 5, 1}, {"reserved", 6, 1}, {"reserved, high", 7, 128},
-  {"sequence again", 8, 0}, {"size over the limit", 14, 0x11},
-  {"size 2^31", 15, 0x80}, {"another stream", 20, 1},
+  {"magic", 0, 0x9c, 3, 3}, {"kind 0", 4, 0, 2, 3}, {"kind 6", 4, 6, 2, 3},
+  {"kind 0 with events", 4, 0, 3, 3}, {"kind 255", 4, 255, 2, 3},
+  {"flag 2", 5, 2, 2, 3}, {"flag 3", 5, 3, 2, 3},
+  {"copy of events", 5, 1, 3, 3}, {"copy of blocks in use", 5, 1, 4, 3},
+  {"events of definitions", 16, 1, 2, 3},
+  {"events of blocks in use", 16, 1, 4, 3}, {"reserved", 6, 1, 3, 3},
+  {"reserved, high", 7, 128, 3, 3}, {"sequence again", 8, 0, 3, 3},
+  {"size one over the limit", 14, 0x10, 2, 1},
+  {"size over the limit", 14, 0x11, 3, 3}, {"size 2^31", 15, 0x80, 3, 3},
+  {"another stream", 20, 1, 3, 3},
 };
 
 static void hostile_headers(void)
@@ -511,19 +518,23 @@ static void hostile_headers(void)
     ljt_told t;
     ljp_error err;
     unsigned char *h;
+    const char *payload = heads[i].kind == 2   ? "\x01\x01\x00"
+                          : heads[i].kind == 3 ? "\x40\x01\x08"
+                                               : "\x11\x80\x00";
     ljt.row = heads[i].name;
     ljt_stream4(&b);
     ljt_block(&b, 1, 0, 0, 0, ID, "", 0);
-    ljt_block(&b, 3, 0, 1, 1, ID, "\x40\x01\x08", 3);
+    ljt_block(&b, heads[i].kind, 0, 1, heads[i].kind == 3, ID,
+              payload, heads[i].size);
     h = b.data + 14 + 32;
     h[heads[i].at] = (unsigned char)heads[i].value;
-    reseal(h, 32 + 3);
+    reseal(h, 32 + heads[i].size);
     put_end(&b, 2);
     LJT_EQ(decode(b.data, b.size, &t, &err), LJP_E_MALFORMED);
     LJT_EQ(t.damage_count, 1);
     LJT_EQ(t.events, 0);
     LJT_EQ(t.off[0], 14 + 32);
-    LJT_EQ(t.size[0], 32 + 3);
+    LJT_EQ(t.size[0], 32 + heads[i].size);
     LJT_EQ(t.lost_blocks[0], 1);
     /* The slow decoder judges alike. */
     LJT_EQ(ljt_dump(b.data, b.size, 0, &text, NULL, &offset), LJT_BAD);
@@ -908,6 +919,69 @@ static void resealed(void)
   ljt_sink_free(&s);
 }
 
+/* Each reason that a stream may end for. */
+static void all_ends(void)
+{
+  unsigned reason;
+  for (reason = 0; reason <= 6; reason++) {
+    ljt_bytes b = {NULL, 0, 0};
+    unsigned char end[13] = {0};
+    ljt_told t;
+    ljp_error err;
+    ljt_stream4(&b);
+    end[0] = (unsigned char)reason;
+    ljt_block(&b, 5, 0, 0, 0, ID, end, 13);
+    LJT_EQ(decode(b.data, b.size, &t, &err), LJP_END);
+    LJT_EQ(t.damage_count, 0);
+    ljt_told_free(&t);
+    ljt_bytes_free(&b);
+  }
+}
+
+typedef struct batches {
+  uint64_t calls, events, most;
+} batches;
+
+static ljp_status count_batch(void *user, const ljp_event *events,
+                              size_t count, size_t *failed)
+{
+  batches *b = (batches *)user;
+  (void)events;
+  (void)failed;
+  b->calls++;
+  b->events += count;
+  if (count > b->most) b->most = count;
+  return LJP_OK;
+}
+
+/* Events of a block are handed on 64 at once, failed ones as others. */
+static void full_batches(void)
+{
+  static const char *const events[] = {"\x40\x01\x08", "\x03\x01\x08"};
+  size_t n, i;
+  int kind;
+  for (kind = 0; kind < 2; kind++) {
+    for (n = 0; n < 300; n++) {
+      ljt_bytes b = {NULL, 0, 0}, payload = {NULL, 0, 0};
+      batches got = {0, 0, 0};
+      ljp_handler h = {count_batch, NULL, NULL};
+      ljp_decoder *d;
+      h.user = &got;
+      for (i = 0; i < n; i++) ljt_raw(&payload, events[kind], 3);
+      ljt_stream4(&b);
+      ljt_block(&b, 3, 0, 0, (uint32_t)n, ID, payload.data, payload.size);
+      LJT_EQ(ljp_decoder_new(&d, &h, NULL), LJP_OK);
+      LJT_EQ(ljp_decoder_feed(d, b.data, b.size), LJP_MORE);
+      LJT_EQ(got.events, n);
+      LJT_EQ(got.calls, (n + 63) / 64);
+      LJT_EQ(got.most, n < 64 ? n : 64);
+      ljp_decoder_free(d);
+      ljt_bytes_free(&payload);
+      ljt_bytes_free(&b);
+    }
+  }
+}
+
 /* The tables' last word too: each byte in each place of eight. */
 static void crc_words(void)
 {
@@ -966,6 +1040,8 @@ int main(int argc, char **argv)
   LJT_CASE(failing_memory);
   LJT_CASE(limits);
   LJT_CASE(resealed);
+  LJT_CASE(all_ends);
+  LJT_CASE(full_batches);
   LJT_CASE(crc);
   LJT_CASE(crc_words);
   return ljt_end();
