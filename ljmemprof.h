@@ -597,8 +597,8 @@ LJM_API ljm_status ljm_encoder4_init(ljm_encoder4 *e, const ljm_sink *sink,
 /* Definitions. What was defined before gets the id it had; a module and a
 ** trace are new each time. The definition is in the stream before the events
 ** that follow. 0 if it cannot be defined: stopped, inside the sink, no
-** memory, too many, a code that the grammar has not. May be called in an allocator hook; may write to the
-** sink. Expected constant time. */
+** memory, too many, a code that the grammar has not. May be called in an
+** allocator hook; may write to the sink. Expected constant time. */
 LJM_API uint32_t ljm_encoder4_string(ljm_encoder4 *e, const char *s,
                                      size_t size);
 LJM_API uint32_t ljm_encoder4_module(ljm_encoder4 *e, const ljm_module *m);

@@ -171,6 +171,7 @@ static inline uint64_t ljf_walk_results(const ljp_aggregate *a,
   size_t i, n = ljp_aggregate_site_count(a), k, size;
   uint64_t sum = 0, live = 0, count = 0;
   ljp_aggregate_totals(a, &t);
+  LJF_CHECK(t.sampled_count || (t.alloc_error == 0 && t.live_error == 0));
   for (i = 0; i < n; i++) {
     const ljp_label *label;
     const char *p;
@@ -178,6 +179,8 @@ static inline uint64_t ljf_walk_results(const ljp_aggregate *a,
     ljp_aggregate_site(a, i, &site);
     label = ljp_aggregate_label(a, site.label);
     LJF_CHECK(label->kind <= LJP_LABEL_SITE);
+    LJF_CHECK(site.alloc_error <= t.alloc_error);
+    LJF_CHECK(site.live_error <= t.live_error);
     p = ljp_symbols_string(s, label->name, &size);
     for (k = 0; k < size; k++) sum += (unsigned char)p[k];
     sum += ljp_symbols_alias(s, label->name);
