@@ -940,6 +940,7 @@ static void all_ends(void)
 
 typedef struct batches {
   uint64_t calls, events, most;
+  ljp_status answer;
 } batches;
 
 static ljp_status count_batch(void *user, const ljp_event *events,
@@ -951,7 +952,7 @@ static ljp_status count_batch(void *user, const ljp_event *events,
   b->calls++;
   b->events += count;
   if (count > b->most) b->most = count;
-  return LJP_OK;
+  return b->answer;
 }
 
 /* Events of a block are handed on 64 at once, failed ones as others. */
@@ -963,7 +964,7 @@ static void full_batches(void)
   for (kind = 0; kind < 2; kind++) {
     for (n = 0; n < 300; n++) {
       ljt_bytes b = {NULL, 0, 0}, payload = {NULL, 0, 0};
-      batches got = {0, 0, 0};
+      batches got = {0, 0, 0, LJP_OK};
       ljp_handler h = {count_batch, NULL, NULL};
       ljp_decoder *d;
       h.user = &got;
@@ -980,6 +981,28 @@ static void full_batches(void)
       ljt_bytes_free(&b);
     }
   }
+}
+
+/* Who refuses events is not called again, though the block has more. */
+static void refused_batch(void)
+{
+  ljt_bytes b = {NULL, 0, 0}, payload = {NULL, 0, 0};
+  batches got = {0, 0, 0, LJP_E_NOMEM};
+  ljp_handler h = {count_batch, NULL, NULL};
+  ljp_decoder *d;
+  size_t i;
+  h.user = &got;
+  for (i = 0; i < 500; i++) ljt_raw(&payload, "\x40\x01\x08", 3);
+  ljt_stream4(&b);
+  ljt_block(&b, 3, 0, 0, 500, ID, payload.data, payload.size);
+  LJT_EQ(ljp_decoder_new(&d, &h, NULL), LJP_OK);
+  LJT_EQ(ljp_decoder_feed(d, b.data, b.size), LJP_E_NOMEM);
+  LJT_EQ(got.calls, 1);
+  LJT_EQ(ljp_decoder_finish(d), LJP_E_NOMEM);
+  LJT_EQ(got.calls, 1);
+  ljp_decoder_free(d);
+  ljt_bytes_free(&payload);
+  ljt_bytes_free(&b);
 }
 
 /* The tables' last word too: each byte in each place of eight. */
@@ -1042,6 +1065,7 @@ int main(int argc, char **argv)
   LJT_CASE(resealed);
   LJT_CASE(all_ends);
   LJT_CASE(full_batches);
+  LJT_CASE(refused_batch);
   LJT_CASE(crc);
   LJT_CASE(crc_words);
   return ljt_end();

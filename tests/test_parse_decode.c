@@ -218,6 +218,7 @@ static void layout_option(void)
   static const char both[] =
     S2 "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1" M3 "\x80";
   static const char none[] = S2 M3 "\x11\1\2\3\4\1\2\x80";
+  static const char four[] = S2 "\1\1\3\4" "\x80ljm\4\0\0\0";
   static const char tie[] = S2 "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1" "w";
   ljp_options o;
   ljt_decoded d;
@@ -236,6 +237,13 @@ static void layout_option(void)
   ljt_decode(&d, none, sizeof(none) - 1, 0, &o);
   LJT_EQ(d.status, LJP_E_MALFORMED);
   LJT_EQ(d.error.off, 19);
+  ljt_bytes_free(&d.text);
+  /* A version that nothing is known of says nothing of the layout. */
+  o.trace_layout = LJP_TRACE_WITH_ADDR;
+  ljt_decode(&d, four, sizeof(four) - 1, 0, &o);
+  LJT_EQ(d.status, LJP_E_UNSUPPORTED);
+  LJT_EQ(d.error.version, 4);
+  LJT_EQ(d.records, 1);
   ljt_bytes_free(&d.text);
   /* Both ways come to the same malformed byte: then without address. */
   ljt_decode(&d, tie, sizeof(tie) - 1, 0, NULL);
