@@ -14,6 +14,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failures=0
 
+"$luajit" -e '' # Else it would be taken for one that has nothing.
 has() { "$luajit" -e "$1" >/dev/null 2>&1; }
 modes='off on'
 has 'assert(jit.status())' || modes=off

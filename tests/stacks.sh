@@ -9,7 +9,9 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAIL $*"; exit 1; }
 
-"$luajit" -e 'assert(debug.getinfo(1, "l").currentline == 1)' || {
+# Asked so that one that does not run is no answer.
+lines=$("$luajit" -e 'print(debug.getinfo(1, "l").currentline == 1)')
+[ "$lines" = true ] || {
   echo "left out: this LuaJIT keeps no lines"
   exit 77
 }
