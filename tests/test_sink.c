@@ -209,6 +209,7 @@ static void inside4(void *arg)
   ljm_encoder4 *e = (ljm_encoder4 *)arg;
   ljm_mark m;
   memset(&m, 0, sizeof(m));
+  m.reason = LJM_MARK_PROGRAM;
   LJT_EQ(ljm_encoder4_string(e, "inside", 6), 0);
   LJT_EQ(ljm_encoder4_stack(e, 0, 99999), 0);
   LJT_EQ(ljm_encoder4_flush(e), LJM_E_RUNNING);
