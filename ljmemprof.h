@@ -2600,8 +2600,9 @@ static ljm_status ljmi_encoder4_weight(ljm_encoder4 *e, uint64_t weight)
   return LJM_OK;
 }
 
-/* Slots looked at for a key; one that is not found there is new. */
-#define LJMI_PROBES 32
+/* Slots looked at for a key; one that is not found there is new. In a table
+** half full, chance leaves none of them free in no program. */
+#define LJMI_PROBES 128
 #define LJMI_SLOTS_MIN 64
 
 static uint32_t ljmi_hash_words(const uint32_t *w, size_t n)

@@ -3258,10 +3258,13 @@ static uint64_t ljpi_hash_bytes(const char *p, size_t size)
   return ljpi_mix(h ^ last);
 }
 
-/* Byte strings by index, each kept once. A hostile set may make the table
-** miss some: those are kept twice, which costs only the memory that they cost
-** the input. */
+/* Slots looked at for a key, by those who have another place for the rest. */
 #define LJPI_PROBES 16u
+
+/* Byte strings by index, each kept once: of so many slots in a row, in a table
+** half full, chance leaves none free in no program. A hostile set may make the
+** table miss some: those are kept twice and count as two names. */
+#define LJPI_NAME_PROBES 128u
 
 typedef struct ljpi_string {
   const char *p;
@@ -3326,7 +3329,7 @@ static ljp_status ljpi_strings_room(ljpi_strings *s, size_t size, char **out)
 static void ljpi_strings_link(ljpi_strings *s, uint32_t idx)
 {
   size_t mask = s->table_cap - 1, i;
-  for (i = 0; i < LJPI_PROBES; i++) {
+  for (i = 0; i < LJPI_NAME_PROBES; i++) {
     uint32_t *slot = &s->table[(s->v[idx].hash + i) & mask];
     if (*slot == 0) {
       *slot = idx;
@@ -3370,7 +3373,7 @@ static ljp_status ljpi_intern(ljpi_strings *s, const void *p, size_t size,
   ljpi_string *str;
   char *room;
   ljp_status st;
-  for (i = 0; s->table_cap && i < LJPI_PROBES; i++) {
+  for (i = 0; s->table_cap && i < LJPI_NAME_PROBES; i++) {
     *idx = s->table[(hash + i) & mask];
     if (*idx == 0) break;
     str = &s->v[*idx];

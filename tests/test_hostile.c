@@ -220,8 +220,8 @@ static void same_hash(void)
   LJT_EQ(mem.used, 0);
 }
 
-/* All of one place of 64: as many as are probed are found again, more are
-** kept twice. */
+/* All of one place: as many as are probed are found again, more are kept
+** twice. */
 static void same_place(void)
 {
   ljpi_strings s;
@@ -229,12 +229,35 @@ static void same_place(void)
   uint64_t i;
   uint32_t n = 0;
   strings_begin(&s, &mem);
-  for (i = 0; n <= LJPI_PROBES; i++) {
-    if ((ljpi_hash_bytes((const char *)&i, 8) & 63) != 63) continue;
+  for (i = 0; n <= LJPI_NAME_PROBES; i++) {
+    if ((ljpi_hash_bytes((const char *)&i, 8) & 4095) != 4095) continue;
     LJT_EQ(intern(&s, (const char *)&i, 8), ++n);
-    LJT_EQ(s.table_cap, 64);
-    LJT_EQ(intern(&s, (const char *)&i, 8), n <= LJPI_PROBES ? n : n + 1);
+    LJT_OK(s.table_cap <= 4096);
+    LJT_EQ(intern(&s, (const char *)&i, 8),
+           n <= LJPI_NAME_PROBES ? n : n + 1);
   }
+  ljpi_strings_free(&s);
+}
+
+/* Of names as programs have them none is kept twice. */
+static void names_once(void)
+{
+  ljpi_strings s;
+  ljpi_mem mem;
+  uint32_t i, n = 100000;
+  int again;
+  strings_begin(&s, &mem);
+  for (again = 0; again < 2; again++) {
+    for (i = 0; i < n; i++) {
+      char name[48];
+      int size = snprintf(name, sizeof(name), "@src/part%u/file_%u.lua",
+                          (unsigned)(i % 97), (unsigned)i);
+      uint32_t idx = 0;
+      LJT_OK(ljpi_intern(&s, name, (size_t)size, &idx) == LJP_OK &&
+             idx == i + 1);
+    }
+  }
+  LJT_EQ(s.count, n + 1);
   ljpi_strings_free(&s);
 }
 
@@ -386,6 +409,7 @@ int main(int argc, char **argv)
   LJT_CASE(like_a_set);
   LJT_CASE(same_hash);
   LJT_CASE(same_place);
+  LJT_CASE(names_once);
   LJT_CASE(names_grow);
   LJT_CASE(deep_stacks);
   LJT_CASE(long_names);
