@@ -460,9 +460,9 @@ static void failing_sink(void)
   }
 }
 
-/* Where 32 neighbours have the same place in a table of ids, the next ones
-** find none: they are defined at each use, under a new id, and the first ones
-** keep theirs. */
+/* Where as many as are looked at have the same place in a table of ids, the
+** next ones find none: they are defined at each use, under a new id, and the
+** first ones keep theirs. */
 static uint32_t crowd_string(ljm_encoder4 *e, uint32_t n)
 {
   return ljm_encoder4_string(e, (const char *)&n, sizeof(n));
@@ -485,20 +485,14 @@ static uint32_t place_string(uint32_t n)
 
 static uint32_t place_frame(uint32_t n)
 {
-  uint32_t key[6] = {0, 0, 0, 0, 0, 0};
-  ljm_encoder4 e;
-  ljt_sink s;
-  ljm_sink sink = ljt_sink_make(&s);
-  (void)ljm_encoder4_init(&e, &sink, NULL, NULL, 0);
-  (void)ljm_encoder4_frame_lua(&e, 1, n);
-  memcpy(key, e.frames.keys, e.frames.words * sizeof(*key));
-  n = ljmi_hash_words(key, e.frames.words);
-  ljm_encoder4_free(&e);
-  ljt_sink_free(&s);
-  return n;
+  uint32_t key[5] = {LJM_FMT_FRAME_LUA, 0, 0, 1, 0};
+  key[1] = n;
+  return ljmi_hash_words(key, 5);
 }
 
 static uint32_t place_stack(uint32_t n) { return ljmi_stack_hash(0, n); }
+
+#define CROWD (LJMI_PROBES + 8)
 
 static void crowds(void)
 {
@@ -517,21 +511,22 @@ static void crowds(void)
     ljt_sink s;
     ljm_sink sink = ljt_sink_make(&s);
     ljm_encoder4 e;
-    uint32_t n, id[40], of[40], count = 0, k;
+    uint32_t n, id[CROWD], of[CROWD], count = 0, k;
     ljt.row = kinds[i].name;
     LJT_EQ(ljm_encoder4_init(&e, &sink, &o, NULL, 0), LJM_OK);
-    for (n = 1; count < 40; n++)
+    for (n = 1; count < CROWD; n++)
       if (kinds[i].place(n) % 2048 == 7) of[count++] = n;
     /* The table has grown before its crowd comes. */
     for (n = 1; n < 700; n++)
-      if (kinds[i].place(n) % 2048 > 100)
+      if (kinds[i].place(n) % 2048 > 200)
         LJT_OK(kinds[i].define(&e, n) != 0);
-    for (k = 0; k < 40; k++) {
+    for (k = 0; k < CROWD; k++) {
       id[k] = kinds[i].define(&e, of[k]);
       if (k > 0) LJT_EQ(id[k], id[k - 1] + 1);
     }
-    for (k = 0; k < 32; k++) LJT_EQ(kinds[i].define(&e, of[k]), id[k]);
-    for (k = 32; k < 40; k++) LJT_EQ(kinds[i].define(&e, of[k]), id[k] + 8);
+    for (k = 0; k < LJMI_PROBES; k++)
+      LJT_EQ(kinds[i].define(&e, of[k]), id[k]);
+    for (; k < CROWD; k++) LJT_EQ(kinds[i].define(&e, of[k]), id[k] + 8);
     LJT_EQ(ljm_encoder4_finish(&e, LJM_END_STOPPED, 0), LJM_OK);
     ljm_encoder4_free(&e);
     ljt_sink_free(&s);
