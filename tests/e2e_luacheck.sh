@@ -31,26 +31,33 @@ record()
     "$dir/stream" | grep -E '^[^;]*\.lua:[0-9]+ [0-9]+$' >"$dir/$2"
 }
 
-for n in 1 2 3; do record off off$n; done
-record on on
+for n in 1 2 3; do
+  record off off$n
+  record on on$n
+done
+# Of a line the most that it had without the JIT, the fewest with it: which
+# traces are left in its middle differs, what is wrong is so each time.
 awk '
   { n = $NF; name = $0; sub(/ [0-9]+$/, "", name) }
   FILENAME ~ /off.$/ { if (n > off[name]) off[name] = n; next }
   {
     all += n
-    more = n - off[name]
-    if (more <= 0) next
-    if (!(name in off && off[name])) elsewhere += n
-    else sum += more
-    if (more > most) { most = more; where = name }
+    if (!(name in off)) elsewhere += n
+    if (runs[name]++ == 0 || n < on[name]) on[name] = n
   }
   END {
-    printf "%d allocations; %d at lines that do not allocate with the JIT " \
-           "off; %d more than there, %d of them at %s\n",
-           all, elsewhere, sum, most, where
-    if (all < 50000) { print "FAIL too few"; bad = 1 }
+    for (name in on) {
+      more = on[name] - off[name]
+      if (runs[name] < 3 || !(name in off) || more <= 0) continue
+      sum += more
+      if (more > most) { most = more; where = name }
+    }
+    printf "%d allocations in three runs; %d at lines that do not allocate " \
+           "with the JIT off; in each run %d more than there, %d of them at " \
+           "%s\n", all, elsewhere, sum, most, where
+    if (all < 150000) { print "FAIL too few"; bad = 1 }
     if (elsewhere * 1000 > all) { print "FAIL wrong lines"; bad = 1 }
-    if (sum * 100 > all || most * 200 > all)
+    if (sum * 150 > all || most * 300 > all)
       { print "FAIL more than with the JIT off"; bad = 1 }
     exit bad
-  }' "$dir"/off? "$dir/on"
+  }' "$dir"/off? "$dir"/on?
