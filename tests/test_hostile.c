@@ -244,7 +244,7 @@ static void names_once(void)
 {
   ljpi_strings s;
   ljpi_mem mem;
-  uint32_t i, n = 100000;
+  uint32_t i, n = 100000 / (uint32_t)ljt.stride;
   int again;
   strings_begin(&s, &mem);
   for (again = 0; again < 2; again++) {
