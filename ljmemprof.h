@@ -6196,9 +6196,16 @@ typedef struct ljmi_frameslot {
   uint32_t frame;
 } ljmi_frameslot;
 
+/* Which string of the VM it is. The collector frees strings before the
+** prototypes that name them, so that another may have the address by then. */
+typedef struct ljmi_which {
+  const GCstr *at;
+  StrID sid;
+} ljmi_which;
+
 /* Format 4: a chunk's name as a string of the stream. */
 typedef struct ljmi_nameslot {
-  const GCstr *name;
+  ljmi_which name;
   uint32_t id;
 } ljmi_nameslot;
 
@@ -6304,7 +6311,7 @@ typedef struct ljm_vm {
   ljmi_keyslot keys[LJMI_CACHE];
   char *chunk;             /* The name last cut, */
   size_t chunk_size;
-  const GCstr *chunk_of;   /* and whose it is. */
+  ljmi_which chunk_of;     /* and whose it is. */
   /* Format 4. */
   uint32_t depth;
   size_t max_stacks;
@@ -6533,6 +6540,17 @@ static void ljmi_vm_onmodule(void *user, const ljm_loaded_module *m)
 /* The place of the VM itself. */
 static const ljmi_place ljmi_place_vm = {{LJM_SOURCE_INTERNAL << 2}, 1};
 
+static int ljmi_is_which(const ljmi_which *w, const GCstr *s)
+{
+  return w->at == s && w->sid == s->sid;
+}
+
+static void ljmi_set_which(ljmi_which *w, const GCstr *s)
+{
+  w->at = s;
+  w->sid = s->sid;
+}
+
 /* A chunk's name, cut already if it has to be: it may be all of a source text,
 ** all of which is read to cut it, and each of its functions asks. */
 static const char *ljmi_vm3_chunk(ljm_vm *vm, const GCstr *name, size_t *size)
@@ -6542,9 +6560,9 @@ static const char *ljmi_vm3_chunk(ljm_vm *vm, const GCstr *name, size_t *size)
   if (*size <= limit) return strdata(name);
   if (!vm->chunk) vm->chunk = (char *)ljmi_alloc_array(&vm->mem, limit, 1);
   if (!vm->chunk) return strdata(name);
-  if (vm->chunk_of != name)
+  if (!ljmi_is_which(&vm->chunk_of, name))
     ljmi_cut_name(vm->chunk, strdata(name), *size, limit, &vm->chunk_size);
-  vm->chunk_of = name;
+  ljmi_set_which(&vm->chunk_of, name);
   *size = vm->chunk_size;
   return vm->chunk;
 }
@@ -6782,20 +6800,14 @@ static ljmi_frameslot *ljmi_vm4_slot(ljm_vm *vm, uintptr_t key)
   return &vm->frames[(key >> 2 ^ key >> 13) % LJMI_FRAMES];
 }
 
-static ljmi_nameslot *ljmi_vm4_nameslot(ljm_vm *vm, const GCstr *name)
-{
-  uintptr_t key = (uintptr_t)name;
-  return &vm->names[(key >> 4 ^ key >> 10) % LJMI_NAMES];
-}
-
 /* The string of a chunk's name, which may be all of a source text: read once,
 ** not for each line. */
 static uint32_t ljmi_vm4_chunk(ljm_vm *vm, const GCstr *name)
 {
-  ljmi_nameslot *c = ljmi_vm4_nameslot(vm, name);
-  if (c->name == name) return c->id;
+  ljmi_nameslot *c = &vm->names[name->sid % LJMI_NAMES];
+  if (c->id && ljmi_is_which(&c->name, name)) return c->id;
   c->id = ljm_encoder4_string(&vm->enc4, strdata(name), name->len);
-  c->name = c->id ? name : NULL;
+  ljmi_set_which(&c->name, name);
   return c->id;
 }
 
@@ -8138,7 +8150,7 @@ static void ljmi_vm_clear(ljm_vm *vm)
 {
   ljmi_free_array(&vm->mem, vm->chunk, vm->enc.name_limit, 1);
   vm->chunk = NULL;
-  vm->chunk_of = NULL;
+  memset(&vm->chunk_of, 0, sizeof(vm->chunk_of));
   memset(vm->names, 0, sizeof(vm->names));
   if (vm->format == 3)
     ljm_encoder_free(&vm->enc);
@@ -8437,12 +8449,10 @@ static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
   if (!vm->running) return;
   if (vm->format == 3) {
     ljmi_set_remove(&vm->protos, (uint64_t)(uintptr_t)pt);
-    vm->chunk_of = NULL; /* No function may have it any more. */
     for (i = 0; i < LJMI_CACHE; i++)
       if (vm->pcs[i].pt == pt) vm->pcs[i].pt = NULL;
     return;
   }
-  ljmi_vm4_nameslot(vm, proto_chunkname(pt))->name = NULL;
   for (i = 0; i < LJMI_FRAMES; i++)
     if (vm->frames[i].pt == pt) vm->frames[i].key = 0;
   for (i = 0; i < LJMI_CACHE * 2; i++)

@@ -978,42 +978,59 @@ static int cut_rows(const char *report)
   return n;
 }
 
-/* Names of chunks that come and go, most of them at the address of one that is
-** gone. With a limit that cuts them, each is still another one. */
+/* So many chunks, each collected at once, or while others are loaded: strings
+** go before the prototypes that name them. */
+static void chunks_come_and_go(lua_State *L, int count, int what)
+{
+  char name[120];
+  int i;
+  lua_gc(L, LUA_GCSETPAUSE, 0);
+  lua_gc(L, LUA_GCSETSTEPMUL, 20);
+  for (i = 0; i < count; i++) {
+    (void)snprintf(name, sizeof(name), "=%099d", i);
+    LJT_EQ(luaL_loadbuffer(L, "return {}", 9, name), 0);
+    LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
+    lua_gc(L, what, 0);
+  }
+}
+
+/* Each has its own name, most of them at the address of one that is gone; with
+** a limit that cuts them, too. */
+static void names_of(uint32_t f, size_t limit, int count, int what)
+{
+  lua_State *L = new_state();
+  int i, lines = keeps_lines(L);
+  ljm_options o = format(f);
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  ljt_text t;
+  o.encoder.name_limit = limit;
+  LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+  chunks_come_and_go(L, count, what);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
+  if (limit && lines) LJT_EQ(cut_rows(t.data), count);
+  for (i = 0; i < count && !limit && lines; i++) {
+    char name[120];
+    (void)snprintf(name, sizeof(name), "=%099d:1", i);
+    LJT_EQ(ljt_row(&t, name), 1);
+  }
+  ljt_text_drop(&t);
+  ljt_sink_free(&kept);
+  lua_close(L);
+}
+
 static void case_chunk_names(void)
 {
   static const size_t limits[] = {0, 64};
   uint32_t f;
   size_t k;
-  int i;
-  for (f = 3; f <= 4; f++)
+  for (f = 3; f <= 4; f++) {
     for (k = 0; k < 2; k++) {
-      lua_State *L = new_state();
-      int lines = keeps_lines(L);
-      ljm_options o = format(f);
-      ljt_sink kept;
-      ljm_sink a = ljt_sink_make(&kept);
-      char name[120];
-      ljt_text t;
-      o.encoder.name_limit = limits[k];
-      LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
-      for (i = 0; i < 200; i++) {
-        (void)snprintf(name, sizeof(name), "=%099d", i);
-        LJT_EQ(luaL_loadbuffer(L, "return {}", 9, name), 0);
-        LJT_EQ(lua_pcall(L, 0, 0, 0), 0);
-        lua_gc(L, LUA_GCCOLLECT, 0);
-      }
-      LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
-      LJT_EQ(ljt_report(kept.data, kept.size, &t), LJP_END);
-      if (limits[k] && lines) LJT_EQ(cut_rows(t.data), 200);
-      for (i = 0; i < 200 && !limits[k] && lines; i++) {
-        (void)snprintf(name, sizeof(name), "=%099d:1", i);
-        LJT_EQ(ljt_row(&t, name), 1);
-      }
-      ljt_text_drop(&t);
-      ljt_sink_free(&kept);
-      lua_close(L);
+      names_of(f, limits[k], 200, LUA_GCCOLLECT);
+      names_of(f, limits[k], 1000, LUA_GCSTEP);
     }
+  }
 }
 
 /* -- Calls that fail ------------------------------------------------------ */
