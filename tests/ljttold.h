@@ -129,4 +129,22 @@ static inline ljp_handler ljt_told_handler(ljt_told *t)
   return h;
 }
 
+/* What on_events was called with, and what it is to answer. */
+typedef struct ljt_batches {
+  uint64_t calls, events, most;
+  ljp_status answer;
+} ljt_batches;
+
+static inline ljp_status ljt_count_batch(void *user, const ljp_event *events,
+                                         size_t count, size_t *failed)
+{
+  ljt_batches *b = (ljt_batches *)user;
+  (void)events;
+  (void)failed;
+  b->calls++;
+  b->events += count;
+  if (count > b->most) b->most = count;
+  return b->answer;
+}
+
 #endif /* LJTTOLD_H */

@@ -6,6 +6,7 @@
 #include "ljmemprof.h"
 
 #include "ljtest.h"
+#include "ljtmem.h"
 #include "elfbuild.h"
 
 #include <sys/stat.h>
@@ -67,10 +68,7 @@ static ljm_status check_open(const unsigned char *data, size_t size,
   ljm_allocator a;
   unsigned char *copy = (unsigned char *)malloc(size ? size : 1);
   ljm_status status;
-  a.alloc = ljt_heap_alloc;
-  a.realloc = ljt_heap_realloc;
-  a.free = ljt_heap_free;
-  a.user = heap;
+  a = ljt_allocator(heap);
   memcpy(copy, data, size);
   status = ljm_image_open_memory(img, copy, size, &a, limits);
   free(copy);

@@ -6,6 +6,7 @@
 #include "ljmemprof.h"
 
 #include "ljtest.h"
+#include "ljtmem.h"
 #include "elfbuild.h"
 
 #define T LJT_S_TEXT
@@ -373,10 +374,7 @@ static ljm_status open_at(const ljt_elf *b, uint64_t bias, ljm_image *img,
 {
   ljm_allocator a;
   ljm_status status;
-  a.alloc = ljt_heap_alloc;
-  a.realloc = ljt_heap_realloc;
-  a.free = ljt_heap_free;
-  a.user = heap;
+  a = ljt_allocator(heap);
   LJT_EQ(ljmi_memory_init(mem, &a, 1 << 20), LJM_OK);
   status = ljt_open_mapped(img, mem, b->data, b->size, bias, NULL);
   if (status == LJM_OK) LJT_STR(ljt_check_image(img, 1), NULL);
@@ -677,10 +675,7 @@ static void memory(void)
   for (n = 1; ; n++) {
     memset(&heap, 0, sizeof(heap));
     heap.fail_at = n;
-    a.alloc = ljt_heap_alloc;
-    a.realloc = ljt_heap_realloc;
-    a.free = ljt_heap_free;
-    a.user = &heap;
+    a = ljt_allocator(&heap);
     ljmi_memory_init(&mem, &a, 1 << 20);
     status = ljt_open_mapped(&img, &mem, b.data, b.size, 0, NULL);
     close_at(&img, &heap);

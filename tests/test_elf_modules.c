@@ -6,17 +6,7 @@
 #include "ljmemprof.h"
 
 #include "ljtest.h"
-
-static ljm_allocator counting(ljt_heap *heap)
-{
-  ljm_allocator a;
-  memset(heap, 0, sizeof(*heap));
-  a.alloc = ljt_heap_alloc;
-  a.realloc = ljt_heap_realloc;
-  a.free = ljt_heap_free;
-  a.user = heap;
-  return a;
-}
+#include "ljtmem.h"
 
 /* -- the loader's list -------------------------------------------------- */
 
@@ -132,7 +122,7 @@ static void list_fits(void)
     ljm_allocator a;
     ljt_heap heap;
     memset(&r, 0, sizeof(r));
-    a = counting(&heap);
+    a = ljt_fresh_allocator(&heap);
     LJT_EQ(ljmi_memory_init(&r.mem, &a, 1 << 20), LJM_OK);
     memset(&list, 0, sizeof(list));
     dl_iterate_phdr(ljmi_list_cb, &list);
@@ -157,7 +147,7 @@ static void map_room(void)
   ljt_heap heap;
   size_t i;
   memset(&r, 0, sizeof(r));
-  a = counting(&heap);
+  a = ljt_fresh_allocator(&heap);
   LJT_EQ(ljmi_memory_init(&r.mem, &a, 1 << 20), LJM_OK);
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     LJT_EQ(ljmi_resolver_reserve_map(&r, rows[i].count), LJM_OK);

@@ -3,6 +3,7 @@
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"
 #include "ljtest.h"
+#include "ljtmem.h"
 #include "ljtgen4.h"
 #include "ljtstream.h"
 
@@ -475,17 +476,6 @@ static void copies4(void)
 
 /* -- Memory that fails */
 
-static ljm_allocator heap_allocator(ljt_heap *heap)
-{
-  ljm_allocator a;
-  memset(heap, 0, sizeof(*heap));
-  a.alloc = ljt_heap_alloc;
-  a.realloc = ljt_heap_realloc;
-  a.free = ljt_heap_free;
-  a.user = heap;
-  return a;
-}
-
 /* A stream of definitions and events; the number of calls it made. */
 static uint64_t fill(ljm_encoder_options *o, ljt_heap *heap, ljt_sink *s)
 {
@@ -526,13 +516,13 @@ static void failing_memory(void)
   size_t offset;
   memset(&o, 0, sizeof(o));
   o.buffer_size = 4096;
-  o.alloc = heap_allocator(&heap);
+  o.alloc = ljt_fresh_allocator(&heap);
   calls = fill(&o, &heap, &s);
   ljt_sink_free(&s);
   LJT_OK(calls > 20);
   LJT_EQ(heap.live_count, 0);
   for (n = 1; n <= calls; n++) {
-    o.alloc = heap_allocator(&heap);
+    o.alloc = ljt_fresh_allocator(&heap);
     heap.fail_at = n;
     fill(&o, &heap, &s);
     LJT_EQ(heap.live_count, 0);
@@ -556,7 +546,7 @@ static void memory_limit(void)
   ljm_sink sink = ljt_sink_make(&s);
   memset(&o, 0, sizeof(o));
   o.buffer_size = 4096;
-  o.alloc = heap_allocator(&heap);
+  o.alloc = ljt_fresh_allocator(&heap);
   o.max_memory = 4095;
   LJT_EQ(ljm_encoder_init(&e, &sink, &o), LJM_E_LIMIT);
   o.max_memory = 4096;

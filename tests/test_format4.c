@@ -938,23 +938,6 @@ static void all_ends(void)
   }
 }
 
-typedef struct batches {
-  uint64_t calls, events, most;
-  ljp_status answer;
-} batches;
-
-static ljp_status count_batch(void *user, const ljp_event *events,
-                              size_t count, size_t *failed)
-{
-  batches *b = (batches *)user;
-  (void)events;
-  (void)failed;
-  b->calls++;
-  b->events += count;
-  if (count > b->most) b->most = count;
-  return b->answer;
-}
-
 /* Events of a block are handed on 64 at once, failed ones as others. */
 static void full_batches(void)
 {
@@ -964,8 +947,8 @@ static void full_batches(void)
   for (kind = 0; kind < 2; kind++) {
     for (n = 0; n < 300; n++) {
       ljt_bytes b = {NULL, 0, 0}, payload = {NULL, 0, 0};
-      batches got = {0, 0, 0, LJP_OK};
-      ljp_handler h = {count_batch, NULL, NULL};
+      ljt_batches got = {0, 0, 0, LJP_OK};
+      ljp_handler h = {ljt_count_batch, NULL, NULL};
       ljp_decoder *d;
       h.user = &got;
       for (i = 0; i < n; i++) ljt_raw(&payload, events[kind], 3);
@@ -987,8 +970,8 @@ static void full_batches(void)
 static void refused_batch(void)
 {
   ljt_bytes b = {NULL, 0, 0}, payload = {NULL, 0, 0};
-  batches got = {0, 0, 0, LJP_E_NOMEM};
-  ljp_handler h = {count_batch, NULL, NULL};
+  ljt_batches got = {0, 0, 0, LJP_E_NOMEM};
+  ljp_handler h = {ljt_count_batch, NULL, NULL};
   ljp_decoder *d;
   size_t i;
   h.user = &got;

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "ljparse.h"
 #include "ljtdecode.h"
+#include "ljttold.h"
 
 #define S1 "ljs\1\0\0\0"
 #define S2 "ljs\2\0\0\0"
@@ -506,22 +507,6 @@ static void texts(void)
   }
 }
 
-typedef struct batches {
-  uint64_t calls, events, most;
-} batches;
-
-static ljp_status count_batch(void *user, const ljp_event *events,
-                              size_t count, size_t *failed)
-{
-  batches *b = (batches *)user;
-  (void)events;
-  (void)failed;
-  b->calls++;
-  b->events += count;
-  if (count > b->most) b->most = count;
-  return LJP_OK;
-}
-
 /* Events are handed on 64 at once, what is left at the end of a piece; also
 ** where the last of them are read one by one. */
 static void full_batches(void)
@@ -529,8 +514,8 @@ static void full_batches(void)
   size_t n, i;
   for (n = 0; n < 300; n++) {
     ljt_bytes b = {NULL, 0, 0};
-    batches got = {0, 0, 0};
-    ljp_handler h = {count_batch, NULL, NULL};
+    ljt_batches got = {0, 0, 0, LJP_OK};
+    ljp_handler h = {ljt_count_batch, NULL, NULL};
     ljp_decoder *d;
     h.user = &got;
     ljt_raw(&b, S3 M3, 15);

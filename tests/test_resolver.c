@@ -6,6 +6,7 @@
 #include "ljmemprof.h"
 
 #include "ljtest.h"
+#include "ljtmem.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -48,17 +49,6 @@ int main(int argc, char **argv)
 }
 
 #else
-
-static ljm_allocator counting(ljt_heap *heap)
-{
-  ljm_allocator a;
-  memset(heap, 0, sizeof(*heap));
-  a.alloc = ljt_heap_alloc;
-  a.realloc = ljt_heap_realloc;
-  a.free = ljt_heap_free;
-  a.user = heap;
-  return a;
-}
 
 static void own_functions(void)
 {
@@ -228,7 +218,7 @@ static void quiet(void)
   uint64_t calls;
   int i;
   memset(&o, 0, sizeof(o));
-  o.alloc = counting(&heap);
+  o.alloc = ljt_fresh_allocator(&heap);
   LJT_EQ(ljm_resolver_init(&r, &o), LJM_OK);
   LJT_EQ(ljm_resolver_check(&r), 0);
   LJT_EQ(ljm_resolver_lookup(&r, address(0), &loc), LJM_OK);
@@ -255,7 +245,7 @@ static void out_of_memory(void)
   uint64_t n;
   int complete = 0, unnamed = 0;
   memset(&o, 0, sizeof(o));
-  o.alloc = counting(&heap);
+  o.alloc = ljt_fresh_allocator(&heap);
   for (n = 1; n < 1000 && !complete; n++) {
     ljm_resolver r;
     ljm_location loc;
@@ -295,11 +285,11 @@ static void memory_limit(void)
   ljm_location loc;
   uint64_t base;
   memset(&o, 0, sizeof(o));
-  o.alloc = counting(&heap);
+  o.alloc = ljt_fresh_allocator(&heap);
   LJT_EQ(ljm_resolver_init(&r, &o), LJM_OK);
   base = heap.peak_size;
   ljm_resolver_free(&r);
-  o.alloc = counting(&heap);
+  o.alloc = ljt_fresh_allocator(&heap);
   o.limits.memory_size = base;
   LJT_EQ(ljm_resolver_init(&r, &o), LJM_OK);
   LJT_EQ(ljm_resolver_lookup(&r, address(0), &loc), LJM_OK);
@@ -308,7 +298,7 @@ static void memory_limit(void)
          loc.module->from == LJM_FROM_MEMORY);
   LJT_OK(heap.peak_size <= o.limits.memory_size);
   ljm_resolver_free(&r);
-  o.alloc = counting(&heap);
+  o.alloc = ljt_fresh_allocator(&heap);
   o.limits.memory_size = 1000;
   LJT_EQ(ljm_resolver_init(&r, &o), LJM_E_LIMIT);
   LJT_OK(heap.live_count == 0 && heap.bad_frees == 0);

@@ -14,6 +14,7 @@
 #undef dl_iterate_phdr
 
 #include "ljtest.h"
+#include "ljtmem.h"
 #include "elfbuild.h"
 
 #include <sys/mman.h>
@@ -632,10 +633,7 @@ static void many_times(void)
   int i;
   memset(&heap, 0, sizeof(heap));
   memset(&o, 0, sizeof(o));
-  a.alloc = ljt_heap_alloc;
-  a.realloc = ljt_heap_realloc;
-  a.free = ljt_heap_free;
-  a.user = &heap;
+  a = ljt_allocator(&heap);
   o.alloc = a;
   LJT_EQ(ljm_resolver_init(&r, &o), LJM_OK);
   lib_path(path, sizeof(path), "alpha");

@@ -3,6 +3,7 @@
 #define LJM_IMPLEMENTATION
 #include "ljmemprof.h"
 #include "ljtest.h"
+#include "ljtmem.h"
 #include "ljtsink.h"
 #include "ljtstream.h"
 
@@ -518,10 +519,7 @@ static void file_memory(void)
   ljm_error err;
   in_dir(path, sizeof(path), "memory");
   memset(&heap, 0, sizeof(heap));
-  a.alloc = ljt_heap_alloc;
-  a.realloc = ljt_heap_realloc;
-  a.free = ljt_heap_free;
-  a.user = &heap;
+  a = ljt_allocator(&heap);
   heap.fail_at = 1;
   LJT_EQ(ljm_file_open(&f, &sink, path, &a, &err), LJM_E_NOMEM);
   LJT_OK(!present(path));
