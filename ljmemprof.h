@@ -364,6 +364,7 @@ typedef struct ljm_where {
 typedef struct ljm_buffer {
   unsigned char *p;     /* Next byte. */
   unsigned char *end;   /* An event that would pass it takes the slow way. */
+  unsigned char *quick; /* Before it there is room for any event. */
   unsigned char *buf;   /* First byte. */
   unsigned char *limit; /* End of what may be filled. */
   uint64_t since;       /* Clock (ns) when the oldest pending byte came. */
@@ -1070,8 +1071,12 @@ typedef struct ljm_control {
 #if defined(__GNUC__)
 #define LJMI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define LJMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define LJMI_NOINLINE __attribute__((noinline))
 #define LJMI_UNUSED __attribute__((unused))
+#if defined(__clang__)
+#define LJMI_NOINLINE __attribute__((noinline))
+#else  /* A clone has other parameters than what calls it jumps with. */
+#define LJMI_NOINLINE __attribute__((noinline, noclone))
+#endif
 #else
 #define LJMI_LIKELY(x) (x)
 #define LJMI_UNLIKELY(x) (x)
@@ -1710,17 +1715,24 @@ static void ljmi_place_set(ljmi_place *w, const ljm_where *where)
 
 /* Most bytes an event writes to: a place, three U, and what a store of eight
 ** bytes touches beyond its number. */
-#define LJMI_EVENT_MAX 72
+#define LJMI_EVENT_MAX 72 /* In format 4 fewer. */
 /* Clock checks: every so many bytes at most; no event is below 2. */
 #define LJMI_STEP_MAX 512
 /* Checks nearer than this (ns) to one another may become rarer. */
 #define LJMI_STEP_NS UINT64_C(20000000)
 
+static void ljmi_buffer_setend(ljm_buffer *b, unsigned char *end)
+{
+  b->end = end;
+  b->quick = end - b->buf < LJMI_EVENT_MAX ? b->buf
+                                           : end - (LJMI_EVENT_MAX - 1);
+}
+
 /* All reserves take the slow way from here on. */
 static void ljmi_buffer_empty(ljm_buffer *b)
 {
   b->p = b->buf;
-  b->end = b->buf;
+  ljmi_buffer_setend(b, b->buf);
 }
 
 /* Hands `size` bytes to the sink, of which the buffer's are the last. */
@@ -1728,7 +1740,7 @@ static ljm_status ljmi_buffer_send(ljm_buffer *b, const unsigned char *data,
                                    size_t size)
 {
   ljm_status st;
-  b->end = b->p; /* Who calls back out of the sink finds no room. */
+  ljmi_buffer_setend(b, b->p); /* Who calls back out finds no room. */
   st = ljmi_output_write(&b->out, data, size);
   ljmi_buffer_empty(b);
   return st;
@@ -1744,9 +1756,9 @@ static void ljmi_buffer_pace(ljm_buffer *b, uint64_t now, size_t need)
     b->step = b->step * 2 + 8;
   b->checked = now;
   if (b->flush_ns == UINT64_MAX || (size_t)(b->limit - b->p) < need + b->step)
-    b->end = b->limit;
+    ljmi_buffer_setend(b, b->limit);
   else
-    b->end = b->p + need + b->step;
+    ljmi_buffer_setend(b, b->p + need + b->step);
 }
 
 /* Room for `need` bytes, or NULL: stopped, or called back from the sink. */
@@ -1853,7 +1865,7 @@ static inline int ljmi_encoder_near(ljm_encoder *e, const ljmi_place *w,
   unsigned char *p = e->b.p;
   uint32_t low = (uint32_t)address & 0xfffffff;
   if (LJMI_UNLIKELY(address >> 28 != e->high || size > 0x3fff ||
-                    e->b.end - p < LJMI_EVENT_MAX))
+                    p >= e->b.quick))
     return 0;
   p = ljmi_put_place(p, w, op);
   low = (low & 0x3fff) | (low & 0xfffc000) << 2;
@@ -2452,9 +2464,6 @@ static ljm_status ljmi_encoder4_write(ljm_buffer *b)
 
 /* The event path of a recorder: sites up to LJM_FMT_SITE_MAX. */
 
-/* Most bytes an event writes to. */
-#define LJMI_EVENT4_MAX 72
-
 /* Bytes that a site takes: its code. */
 static inline unsigned ljmi_site_code(uint32_t site, uint32_t last)
 {
@@ -2462,7 +2471,13 @@ static inline unsigned ljmi_site_code(uint32_t site, uint32_t last)
   return 1u + (site > 0xff) + (site > 0xffff);
 }
 
-/* Z of a difference, in units of 8 if that is whole; else over 2^24. */
+/* Z of a difference. */
+static inline uint64_t ljmi_zigzag(uint64_t d)
+{
+  return d << 1 ^ (0 - (d >> 63));
+}
+
+/* The same of addresses, in units of 8 if that is whole; else over 2^24. */
 static inline uint64_t ljmi_address_delta(uint64_t address, uint64_t last)
 {
   uint64_t d = address - last;
@@ -2514,7 +2529,7 @@ static LJMI_NOINLINE ljm_status ljmi_encoder4_event_any(ljm_encoder4 *e,
 {
   ljm_last *last = &e->last[op];
   unsigned code;
-  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT_MAX);
   if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
   code = ljmi_size_code(size, last->size);
   p = ljmi_put_event(p, op | code << 6, last, site, address);
@@ -2535,13 +2550,16 @@ static inline int ljmi_encoder4_again(ljm_encoder4 *e, unsigned op,
 {
   ljm_last *last = &e->last[op];
   unsigned char *p = e->b.p;
-  uint64_t d = address - last->address;
-  uint64_t z = (d << 1 ^ (0 - (d >> 63))) >> 3;
-  unsigned ac = ljmi_high_bit(z | 1) >> 3;
-  if (site != last->site || size != last->size || (d & 7) != 0 ||
-      LJMI_UNLIKELY(z > 0xffffff || e->b.end - p < LJMI_EVENT4_MAX))
+  /* Rotated, what is not whole is far, too. */
+  uint64_t d = address - last->address + (UINT64_C(1) << 26);
+  uint64_t near = d >> 3 | d << 61, z;
+  unsigned ac;
+  if (site != last->site || size != last->size ||
+      LJMI_UNLIKELY(near > 0xffffff || p >= e->b.quick))
     return 0;
   last->address = address;
+  z = ljmi_zigzag(near - (UINT64_C(1) << 23));
+  ac = ljmi_high_bit(z | 1) >> 3;
   p[0] = (unsigned char)(op | ac << 4);
   ljmi_put_u64(p + 1, z);
   e->b.p = p + 2 + ac;
@@ -2557,19 +2575,13 @@ static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
   return ljmi_encoder4_event_any(e, op, site, address, size);
 }
 
-/* Z of a difference, in bytes. */
-static inline uint64_t ljmi_zigzag(uint64_t d)
-{
-  return d << 1 ^ (0 - (d >> 63));
-}
-
 static inline ljm_status ljmi_encoder4_moved(ljm_encoder4 *e, uint32_t site,
                                              uint64_t old_address,
                                              uint64_t old_size,
                                              uint64_t address, uint64_t size)
 {
   ljm_last *last = &e->last[LJM_FMT_OP_REALLOC];
-  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT_MAX);
   if (LJMI_UNLIKELY(!p)) return ljmi_buffer_drop(&e->b);
   p = ljmi_put_event(p, LJM_FMT_OP_REALLOC, last, site, old_address);
   p = ljmi_put_uleb(p, old_size);
@@ -2585,7 +2597,7 @@ static inline ljm_status ljmi_encoder4_moved(ljm_encoder4 *e, uint32_t site,
 /* Starts a record of op 3; NULL: no room. */
 static unsigned char *ljmi_encoder4_other(ljm_encoder4 *e, unsigned sub)
 {
-  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  unsigned char *p = ljmi_reserve(&e->b, LJMI_EVENT_MAX);
   if (p) *p++ = (unsigned char)(sub << 2 | LJM_FMT_OP_OTHER);
   return p;
 }
@@ -2593,7 +2605,7 @@ static unsigned char *ljmi_encoder4_other(ljm_encoder4 *e, unsigned sub)
 /* Before a sample, in the same block: room for both, then the weight. */
 static ljm_status ljmi_encoder4_weight(ljm_encoder4 *e, uint64_t weight)
 {
-  unsigned char *p = ljmi_reserve(&e->b, 2 * LJMI_EVENT4_MAX);
+  unsigned char *p = ljmi_reserve(&e->b, 2 * LJMI_EVENT_MAX);
   if (!p) return ljmi_buffer_drop(&e->b);
   *p++ = (unsigned char)(LJM_FMT_SUB_WEIGHT << 2 | LJM_FMT_OP_OTHER);
   e->b.p = ljmi_put_uleb_loop(p, weight);
@@ -3465,7 +3477,7 @@ LJM_API ljm_status ljm_encoder4_live(ljm_encoder4 *e, ljm_object object,
   if (st == LJM_OK && e->kind != LJM_FMT_LIVE)
     st = ljmi_encoder4_turn(e, LJM_FMT_LIVE);
   if (st != LJM_OK) return st;
-  p = ljmi_reserve(&e->b, LJMI_EVENT4_MAX);
+  p = ljmi_reserve(&e->b, LJMI_EVENT_MAX);
   if (!p) return ljmi_buffer_why(&e->b);
   *p++ = (unsigned char)object;
   e->b.p = ljmi_put_uleb(p, ljmi_zigzag(address - e->last[0].address));
@@ -5985,14 +5997,21 @@ static inline GCtrace *ljmi_trace_now(global_State *g)
   return t > 0 ? traceref(J, t) : NULL;
 }
 
-/* Where the machine code of `T` goes on after the call underway, or 0. The
-** address is at a fixed place below the C frame. */
-static inline uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
+/* The word at a fixed place below the C frame: the return address into the
+** machine code of `T`, if it has made the call underway. */
+static inline uintptr_t ljmi_trace_word(const GCtrace *T, lua_State *L)
 {
   const char *cf = (const char *)cframe_raw(L->cframe);
   uintptr_t ra;
   memcpy(&ra, cf - (CFRAME_SIZE_JIT - CFRAME_SIZE) - T->spadjust - sizeof(ra),
          sizeof(ra));
+  return ra;
+}
+
+/* Where the machine code of `T` goes on after the call underway, or 0. */
+static uintptr_t ljmi_trace_ra(const GCtrace *T, lua_State *L)
+{
+  uintptr_t ra = ljmi_trace_word(T, L);
   return ljmi_trace_holds(T, ra) ? ra : 0;
 }
 
@@ -6209,12 +6228,12 @@ typedef struct ljmi_nameslot {
   uint32_t id;
 } ljmi_nameslot;
 
-/* Format 4: the site of a bytecode (pt set), a C function, or a return
-** address of JIT code, called from a stack. */
+/* Format 4: the site of a bytecode, a C function, or a return address of JIT
+** code, called from a stack. */
 typedef struct ljmi_siteslot {
-  uintptr_t key;
-  GCproto *pt;
-  uint64_t from; /* Stack, and the state in the lowest byte. */
+  uint64_t key;      /* Its address and state; 0: none. */
+  const void *owner; /* GCproto, one byte into a GCtrace, or NULL: C code. */
+  uint32_t stack;
   uint32_t site;
 } ljmi_siteslot;
 
@@ -6721,10 +6740,18 @@ static inline void ljmi_vm3_event(ljm_vm *vm, const ljmi_place *w, void *p,
   }
 }
 
-/* Is it the GC that frees? Most frees are. */
-static inline int ljmi_vm_isgcfree(const ljm_vm *vm, const void *p, size_t nsz)
+/* The thread noted for this call, and this one alone. */
+static inline lua_State *ljmi_vm_noted(ljm_vm *vm)
 {
-  return nsz == 0 && vm->g->vmstate == ~LJ_VMST_GC && p;
+  lua_State *L = vm->mp->L;
+  vm->mp->L = NULL;
+  return L;
+}
+
+/* Is it the GC that frees? Most frees are. */
+static inline int ljmi_vm_isgcfree(const ljm_vm *vm, const void *p)
+{
+  return vm->g->vmstate == ~LJ_VMST_GC && p;
 }
 
 static LJMI_NOINLINE void *ljmi_vm3_gcfreeany(ljm_vm *vm, void *p, size_t osz)
@@ -6734,9 +6761,10 @@ static LJMI_NOINLINE void *ljmi_vm3_gcfreeany(ljm_vm *vm, void *p, size_t osz)
   return vm->allocf(vm->allocd, p, osz, 0);
 }
 
-static LJMI_NOINLINE void *ljmi_vm3_gcfree(ljm_vm *vm, void *p, size_t osz)
+static LJMI_NOINLINE void *ljmi_vm3_gcfree(void *ud, void *p, size_t osz)
 {
-  vm->mp->L = NULL;
+  ljm_vm *vm = (ljm_vm *)ud;
+  (void)ljmi_vm_noted(vm);
   if (!ljmi_encoder_near(&vm->enc, &ljmi_place_vm, LJM_FMT_FREE,
                           (uint64_t)(uintptr_t)p, osz))
     return ljmi_vm3_gcfreeany(vm, p, osz);
@@ -6751,21 +6779,24 @@ static LJMI_NOINLINE void *ljmi_vm3_allocany(ljm_vm *vm, const ljmi_place *w,
   return q;
 }
 
-static LJMI_NOINLINE void *ljmi_vm3_alloc(ljm_vm *vm, lua_State *L,
-                                          size_t size)
+static LJMI_NOINLINE void *ljmi_vm3_alloc(void *ud, void *p, size_t osz,
+                                          size_t nsz)
 {
+  ljm_vm *vm = (ljm_vm *)ud;
+  lua_State *L = ljmi_vm_noted(vm);
+  void *q = vm->allocf(vm->allocd, p, osz, nsz);
   const ljmi_place *w = ljmi_vm3_quick(vm, L);
-  void *q = vm->allocf(vm->allocd, NULL, 0, size);
   if (!ljmi_encoder_near(&vm->enc, w, LJM_FMT_ALLOC, (uint64_t)(uintptr_t)q,
-                          size))
-    return ljmi_vm3_allocany(vm, w, q, size);
+                          nsz))
+    return ljmi_vm3_allocany(vm, w, q, nsz);
   return q;
 }
 
-static LJMI_NOINLINE void *ljmi_vm3_call(ljm_vm *vm, lua_State *L, void *p,
-                                         size_t osz, size_t nsz)
+static LJMI_NOINLINE void *ljmi_vm3_call(void *ud, void *p, size_t osz,
+                                         size_t nsz)
 {
-  const ljmi_place *w = ljmi_vm3_place(vm, L);
+  ljm_vm *vm = (ljm_vm *)ud;
+  const ljmi_place *w = ljmi_vm3_place(vm, ljmi_vm_noted(vm));
   void *q = vm->allocf(vm->allocd, p, osz, nsz);
   ljmi_vm3_event(vm, w, p, osz, q, nsz);
   return q;
@@ -6774,13 +6805,12 @@ static LJMI_NOINLINE void *ljmi_vm3_call(ljm_vm *vm, lua_State *L, void *p,
 /* Stands in the place of the host's allocator. */
 static void *ljmi_vm3_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
-  ljm_vm *vm = (ljm_vm *)ud;
-  lua_State *L;
-  if (ljmi_vm_isgcfree(vm, p, nsz)) return ljmi_vm3_gcfree(vm, p, osz);
-  L = vm->mp->L;
-  vm->mp->L = NULL;
-  if (!p && nsz) return ljmi_vm3_alloc(vm, L, nsz);
-  return ljmi_vm3_call(vm, L, p, osz, nsz);
+  if (nsz == 0) {
+    if (ljmi_vm_isgcfree((ljm_vm *)ud, p)) return ljmi_vm3_gcfree(ud, p, osz);
+  } else if (!p) {
+    return ljmi_vm3_alloc(ud, p, osz, nsz);
+  }
+  return ljmi_vm3_call(ud, p, osz, nsz);
 }
 
 /* The same for callers outside of the VM. */
@@ -7267,35 +7297,53 @@ static inline uint32_t ljmi_vm4_below(ljm_vm *vm, ljmi_frames *it)
 
 /* Format 4: sites. */
 
-static inline ljmi_siteslot *ljmi_vm4_siteslot(ljm_vm *vm, uintptr_t key,
-                                               uint32_t stack)
+/* The usual state of what has such an owner costs nothing. */
+static inline uint64_t ljmi_vm4_sitekey(uintptr_t at, uint32_t state)
 {
-  return &vm->sites[(key >> 2 ^ stack * 0x9e37u) % (LJMI_CACHE * 2)];
+  return (uint64_t)at ^ (uint64_t)(state ^ LJM_STATE_INTERP) << 56;
 }
 
-static uint32_t ljmi_vm4_setsite(ljm_vm *vm, ljmi_siteslot *c, uintptr_t key,
-                                 GCproto *pt, uint32_t stack, uint32_t state,
-                                 uint32_t leaf)
+/* Is no prototype. */
+static inline const void *ljmi_vm4_traceowner(const GCtrace *T)
+{
+  return (const char *)T + 1;
+}
+
+/* Slots are found by the address without its lowest two bits. */
+static inline ljmi_siteslot *ljmi_vm4_siteslot(ljm_vm *vm, uintptr_t at,
+                                               uint32_t stack)
+{
+  return &vm->sites[(at >> 2 ^ stack * 0x9e37u) % (LJMI_CACHE * 2)];
+}
+
+static uint32_t ljmi_vm4_setsite(ljm_vm *vm, ljmi_siteslot *c, uint64_t key,
+                                 const void *owner, uint32_t stack,
+                                 ljm_state state, uint32_t leaf)
 {
   c->key = key;
-  c->pt = pt;
-  c->from = (uint64_t)stack << 8 | state;
-  c->site = ljm_encoder4_site(&vm->enc4, leaf, (ljm_state)state,
-                              LJM_OBJECT_UNKNOWN);
+  c->owner = owner;
+  c->stack = stack;
+  c->site = ljm_encoder4_site(&vm->enc4, leaf, state, LJM_OBJECT_UNKNOWN);
   return c->site;
 }
 
 static void ljmi_vm4_dropsite(ljmi_siteslot *c)
 {
   c->key = 0;
-  c->pt = NULL;
+  c->owner = NULL;
 }
 
-static inline int ljmi_vm4_known(const ljmi_siteslot *c, uintptr_t key,
-                                 GCproto *pt, uint32_t stack, uint32_t state)
+/* Where no callers are told, all have the same stack. */
+static inline int ljmi_vm4_slotis1(const ljmi_siteslot *c, uint64_t key,
+                                  const void *owner)
 {
-  return c->key == key && c->pt == pt &&
-         c->from == ((uint64_t)stack << 8 | state);
+  return c->key == key && c->owner == owner;
+}
+
+static inline int ljmi_vm4_slotis(const ljmi_siteslot *c, uint64_t key,
+                                 const void *owner, uint32_t stack)
+{
+  return ljmi_vm4_slotis1(c, key, owner) && c->stack == stack;
 }
 
 /* A site of the VM itself. */
@@ -7316,18 +7364,18 @@ static uint32_t ljmi_vm4_internal(ljm_vm *vm)
 }
 
 static LJMI_NOINLINE uint32_t ljmi_vm4_newsite(ljm_vm *vm, ljmi_siteslot *c,
-                                               uintptr_t key, GCproto *pt,
+                                               uintptr_t where, GCproto *pt,
                                                uint32_t below, uint32_t state,
                                                lua_State *L)
 {
   ljmi_frames at;
   uint32_t frame, site;
   at.L = L;
-  at.pc = (const BCIns *)key;
-  frame = pt ? ljmi_vm4_pcframe(vm, &at, pt) : ljmi_vm4_cframe(vm, key);
+  at.pc = (const BCIns *)where;
+  frame = pt ? ljmi_vm4_pcframe(vm, &at, pt) : ljmi_vm4_cframe(vm, where);
   if (!frame) frame = ljmi_vm4_gap(vm, LJM_GAP_UNKNOWN);
-  site = ljmi_vm4_setsite(vm, c, key, pt, below, state,
-                          ljmi_vm4_push(vm, below, frame));
+  site = ljmi_vm4_setsite(vm, c, ljmi_vm4_sitekey(where, state), pt, below,
+                          (ljm_state)state, ljmi_vm4_push(vm, below, frame));
   if (pt && !ljmi_pc_lasts(at.pc, pt)) ljmi_vm4_dropsite(c);
   return site;
 }
@@ -7337,22 +7385,24 @@ static inline uint32_t ljmi_vm4_leafsite(ljm_vm *vm, ljmi_frames *it,
                                          GCfunc *fn, uint32_t state)
 {
   ljmi_siteslot *c;
-  uintptr_t key;
+  uintptr_t where;
   GCproto *pt = NULL;
   uint32_t below = 0;
   lua_State *L = it->L;
   if (LJMI_LIKELY(isluafunc(fn))) {
     pt = funcproto(fn);
-    key = (uintptr_t)it->pc;
+    where = (uintptr_t)it->pc;
   } else {
-    key = (uintptr_t)fn->c.f;
+    where = (uintptr_t)fn->c.f;
     if (state == LJM_STATE_INTERP) state = LJM_STATE_C;
     ljmi_vm_fresh(vm);
   }
   if (vm->depth > 1) below = ljmi_vm4_below(vm, it);
-  c = ljmi_vm4_siteslot(vm, key, below);
-  if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, state))) return c->site;
-  return ljmi_vm4_newsite(vm, c, key, pt, below, state, L);
+  c = ljmi_vm4_siteslot(vm, where, below);
+  if (LJMI_LIKELY(ljmi_vm4_slotis(c, ljmi_vm4_sitekey(where, state), pt,
+                                  below)))
+    return c->site;
+  return ljmi_vm4_newsite(vm, c, where, pt, below, state, L);
 }
 
 static uint32_t ljmi_vm4_walk(ljm_vm *vm, lua_State *L)
@@ -7454,7 +7504,8 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_newtracesite(ljm_vm *vm,
   else
     leaf = ljmi_vm4_push(vm, below, ljmi_vm4_traceframe(vm, T));
   if (low < vm->trace_low) vm->trace_low = low;
-  return ljmi_vm4_setsite(vm, c, ra, NULL, below, LJM_STATE_JIT, leaf);
+  return ljmi_vm4_setsite(vm, c, ra, ljmi_vm4_traceowner(T), below,
+                          LJM_STATE_JIT, leaf);
 }
 
 /* By the return address into the machine code. */
@@ -7477,7 +7528,7 @@ static inline uint32_t ljmi_vm4_trace(ljm_vm *vm, lua_State *L, GCtrace *T)
     }
   }
   c = ljmi_vm4_siteslot(vm, ra, below);
-  if (LJMI_LIKELY(ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT)))
+  if (LJMI_LIKELY(ljmi_vm4_slotis(c, ra, ljmi_vm4_traceowner(T), below)))
     return c->site;
   return ljmi_vm4_newtracesite(vm, c, ra, below, L, T);
 }
@@ -7515,50 +7566,61 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_anysite(ljm_vm *vm, lua_State *L)
   return ljmi_vm4_walk(vm, L);
 }
 
-/* Sites of JIT code that are known already, quickly: 0 is another case. */
+/* Sites that are known already, quickly. 0: another case. */
 
 #if LJ_HASJIT && LJ_TARGET_X86ORX64
 
-/* Does machine code run, of the current thread? */
-static inline GCtrace *ljmi_vm_quicktrace(const ljm_vm *vm, lua_State *L)
+/* Does JIT code of the thread run? Then there is a current one. No slot has
+** the word found for a return address, if it is none, and this owner. */
+static inline int ljmi_vm_quicktrace(const ljm_vm *vm, lua_State *L,
+                                     const GCtrace **T, uintptr_t *ra)
 {
-  return ljmi_vm_current(vm, L) ? ljmi_trace_now(vm->g) : NULL;
-}
-
-static inline uint32_t ljmi_vm4_knownra(ljm_vm *vm, lua_State *L,
-                                        const GCtrace *T, uint32_t below)
-{
-  uintptr_t ra = ljmi_trace_ra(T, L);
-  const ljmi_siteslot *c = ljmi_vm4_siteslot(vm, ra, below);
-  return ljmi_vm4_known(c, ra, NULL, below, LJM_STATE_JIT) ? c->site : 0;
-}
-
-static inline uint32_t ljmi_vm4_knowntrace(ljm_vm *vm, lua_State *L)
-{
-  const GCtrace *T = ljmi_vm_quicktrace(vm, L);
-  if (!T || !ljmi_vm4_same(vm, L, tvref(vm->g->jit_base) - 1)) return 0;
-  return ljmi_vm4_knownra(vm, L, T, vm->levels[vm->level_count - 1].stack);
-}
-
-static inline uint32_t ljmi_vm4_knowntrace1(ljm_vm *vm, lua_State *L)
-{
-  const GCtrace *T = ljmi_vm_quicktrace(vm, L);
-  return T ? ljmi_vm4_knownra(vm, L, T, 0) : 0;
+  *T = ljmi_trace_now(vm->g);
+  if (!*T || gcref(vm->g->cur_L) != obj2gco(L)) return 0;
+  *ra = ljmi_trace_word(*T, L);
+  return 1;
 }
 
 #else
-#define ljmi_vm4_knowntrace(vm, L) 0
-#define ljmi_vm4_knowntrace1(vm, L) 0
+#define ljmi_vm_quicktrace(vm, L, T, ra) (*(T) = NULL, *(ra) = 0, 0)
 #endif
 
-/* Of the program, by the PC. */
-static inline uint32_t ljmi_vm4_pcsite(ljm_vm *vm, lua_State *L, uintptr_t key,
-                                       GCproto *pt, uint32_t below)
+static inline int ljmi_vm4_knowntrace(ljm_vm *vm, lua_State *L,
+                                      uint32_t *site)
 {
-  ljmi_siteslot *c = ljmi_vm4_siteslot(vm, key, below);
-  if (LJMI_LIKELY(ljmi_vm4_known(c, key, pt, below, LJM_STATE_INTERP)))
-    return c->site;
-  return ljmi_vm4_newsite(vm, c, key, pt, below, LJM_STATE_INTERP, L);
+  const ljmi_siteslot *c;
+  const GCtrace *T;
+  uintptr_t ra;
+  uint32_t below;
+  if (!ljmi_vm_quicktrace(vm, L, &T, &ra) ||
+      !ljmi_vm4_same(vm, L, tvref(vm->g->jit_base) - 1))
+    return 0;
+  below = vm->levels[vm->level_count - 1].stack;
+  c = ljmi_vm4_siteslot(vm, ra, below);
+  *site = c->site;
+  return ljmi_vm4_slotis(c, ra, ljmi_vm4_traceowner(T), below);
+}
+
+/* The same where no callers are told; of the program, too. */
+static inline int ljmi_vm4_known1(ljm_vm *vm, lua_State *L, uint32_t *site)
+{
+  const ljmi_siteslot *c;
+  const GCtrace *T;
+  const void *owner;
+  ljmi_frames it;
+  GCproto *pt;
+  uintptr_t at;
+  if (ljmi_vm_quicktrace(vm, L, &T, &at)) {
+    owner = ljmi_vm4_traceowner(T);
+  } else if (ljmi_vm_quick(vm, L, &it, &pt)) {
+    owner = pt;
+    at = (uintptr_t)it.pc;
+  } else {
+    return 0;
+  }
+  c = ljmi_vm4_siteslot(vm, at, 0);
+  *site = c->site;
+  return ljmi_vm4_slotis1(c, at, owner);
 }
 
 /* The site of an event, defined in the stream if it is new. */
@@ -7568,24 +7630,25 @@ static inline uint32_t ljmi_vm4_site(ljm_vm *vm, lua_State *L)
   GCproto *pt;
   uint32_t site;
   if (ljmi_vm_quick(vm, L, &it, &pt)) {
-    uintptr_t key = (uintptr_t)it.pc;
+    ljmi_siteslot *c;
+    uintptr_t pc = (uintptr_t)it.pc;
+    uint32_t below;
     it.bot = tvref(L->stack) + LJ_FR2;
-    return ljmi_vm4_pcsite(vm, L, key, pt, ljmi_vm4_below(vm, &it));
+    below = ljmi_vm4_below(vm, &it);
+    c = ljmi_vm4_siteslot(vm, pc, below);
+    if (LJMI_LIKELY(ljmi_vm4_slotis(c, pc, pt, below))) return c->site;
+    return ljmi_vm4_newsite(vm, c, pc, pt, below, LJM_STATE_INTERP, L);
   }
-  site = ljmi_vm4_knowntrace(vm, L);
-  return LJMI_LIKELY(site) ? site : ljmi_vm4_anysite(vm, L);
+  if (ljmi_vm4_knowntrace(vm, L, &site)) return site;
+  return ljmi_vm4_anysite(vm, L);
 }
 
 /* The same where no callers are told. */
 static inline uint32_t ljmi_vm4_site1(ljm_vm *vm, lua_State *L)
 {
-  ljmi_frames it;
-  GCproto *pt;
   uint32_t site;
-  if (ljmi_vm_quick(vm, L, &it, &pt))
-    return ljmi_vm4_pcsite(vm, L, (uintptr_t)it.pc, pt, 0);
-  site = ljmi_vm4_knowntrace1(vm, L);
-  return LJMI_LIKELY(site) ? site : ljmi_vm4_anysite(vm, L);
+  if (LJMI_LIKELY(ljmi_vm4_known1(vm, L, &site))) return site;
+  return ljmi_vm4_anysite(vm, L);
 }
 
 /* Format 4: events and marks. */
@@ -7680,9 +7743,10 @@ static LJMI_NOINLINE void *ljmi_vm4_gcfreeany(ljm_vm *vm, void *p, size_t osz)
 
 /* An event for which there was room at hand needs no look at vm->written:
 ** whatever hands bytes to the sink leaves no room. */
-static LJMI_NOINLINE void *ljmi_vm4_gcfree(ljm_vm *vm, void *p, size_t osz)
+static LJMI_NOINLINE void *ljmi_vm4_gcfree(void *ud, void *p, size_t osz)
 {
-  vm->mp->L = NULL;
+  ljm_vm *vm = (ljm_vm *)ud;
+  (void)ljmi_vm_noted(vm);
   if (!ljmi_encoder4_again(&vm->enc4, LJM_FMT_OP_FREE,
                            vm->vm_site[LJM_STATE_GC], (uint64_t)(uintptr_t)p,
                            osz))
@@ -7703,27 +7767,44 @@ static LJMI_NOINLINE void *ljmi_vm4_allocany(ljm_vm *vm, uint32_t site,
   return q;
 }
 
-static inline void *ljmi_vm4_allocat(ljm_vm *vm, uint32_t site, size_t size)
+static inline void *ljmi_vm4_allocated(ljm_vm *vm, uint32_t site, void *q,
+                                       size_t size)
 {
-  void *q = vm->allocf(vm->allocd, NULL, 0, size);
   if (!q || !ljmi_encoder4_again(&vm->enc4, LJM_FMT_OP_ALLOC, site,
                                  (uint64_t)(uintptr_t)q, size))
     return ljmi_vm4_allocany(vm, site, q, size);
   return q;
 }
 
-static LJMI_NOINLINE void *ljmi_vm4_alloc(ljm_vm *vm, lua_State *L,
-                                          size_t size)
+static LJMI_NOINLINE void *ljmi_vm4_allocnew(ljm_vm *vm, lua_State *L, void *q,
+                                             size_t size)
 {
-  return ljmi_vm4_allocat(vm, ljmi_vm4_site(vm, L), size);
+  return ljmi_vm4_allocany(vm, ljmi_vm4_anysite(vm, L), q, size);
 }
 
-static LJMI_NOINLINE void *ljmi_vm4_alloc1(ljm_vm *vm, lua_State *L,
-                                           size_t size)
+/* Each kind of call is a function of its own, with the hook's parameters, so
+** that what most calls are needs few registers. */
+static LJMI_NOINLINE void *ljmi_vm4_alloc(void *ud, void *p, size_t osz,
+                                          size_t nsz)
 {
-  return ljmi_vm4_allocat(vm, ljmi_vm4_site1(vm, L), size);
+  ljm_vm *vm = (ljm_vm *)ud;
+  lua_State *L = ljmi_vm_noted(vm);
+  void *q = vm->allocf(vm->allocd, p, osz, nsz);
+  return ljmi_vm4_allocated(vm, ljmi_vm4_site(vm, L), q, nsz);
 }
 
+static LJMI_NOINLINE void *ljmi_vm4_alloc1(void *ud, void *p, size_t osz,
+                                           size_t nsz)
+{
+  ljm_vm *vm = (ljm_vm *)ud;
+  lua_State *L = ljmi_vm_noted(vm);
+  void *q = vm->allocf(vm->allocd, p, osz, nsz);
+  uint32_t site;
+  if (!ljmi_vm4_known1(vm, L, &site)) return ljmi_vm4_allocnew(vm, L, q, nsz);
+  return ljmi_vm4_allocated(vm, site, q, nsz);
+}
+
+/* What is freed or moved belongs to where that is asked for. */
 static inline void *ljmi_vm4_callat(ljm_vm *vm, uint32_t site, void *p,
                                     size_t osz, size_t nsz)
 {
@@ -7732,39 +7813,41 @@ static inline void *ljmi_vm4_callat(ljm_vm *vm, uint32_t site, void *p,
   return q;
 }
 
-static LJMI_NOINLINE void *ljmi_vm4_call(ljm_vm *vm, lua_State *L, void *p,
-                                         size_t osz, size_t nsz)
+static LJMI_NOINLINE void *ljmi_vm4_call(void *ud, void *p, size_t osz,
+                                         size_t nsz)
 {
-  return ljmi_vm4_callat(vm, ljmi_vm4_site(vm, L), p, osz, nsz);
+  ljm_vm *vm = (ljm_vm *)ud;
+  return ljmi_vm4_callat(vm, ljmi_vm4_site(vm, ljmi_vm_noted(vm)), p, osz,
+                         nsz);
 }
 
-static LJMI_NOINLINE void *ljmi_vm4_call1(ljm_vm *vm, lua_State *L, void *p,
-                                          size_t osz, size_t nsz)
+static LJMI_NOINLINE void *ljmi_vm4_call1(void *ud, void *p, size_t osz,
+                                          size_t nsz)
 {
-  return ljmi_vm4_callat(vm, ljmi_vm4_site1(vm, L), p, osz, nsz);
+  ljm_vm *vm = (ljm_vm *)ud;
+  return ljmi_vm4_callat(vm, ljmi_vm4_site1(vm, ljmi_vm_noted(vm)), p, osz,
+                         nsz);
 }
 
 static void *ljmi_vm4_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
-  ljm_vm *vm = (ljm_vm *)ud;
-  lua_State *L;
-  if (ljmi_vm_isgcfree(vm, p, nsz)) return ljmi_vm4_gcfree(vm, p, osz);
-  L = vm->mp->L;
-  vm->mp->L = NULL;
-  if (!p && nsz) return ljmi_vm4_alloc(vm, L, nsz);
-  return ljmi_vm4_call(vm, L, p, osz, nsz);
+  if (nsz == 0) {
+    if (ljmi_vm_isgcfree((ljm_vm *)ud, p)) return ljmi_vm4_gcfree(ud, p, osz);
+  } else if (!p) {
+    return ljmi_vm4_alloc(ud, p, osz, nsz);
+  }
+  return ljmi_vm4_call(ud, p, osz, nsz);
 }
 
 /* The same where no callers are told. */
 static void *ljmi_vm4_hook1(void *ud, void *p, size_t osz, size_t nsz)
 {
-  ljm_vm *vm = (ljm_vm *)ud;
-  lua_State *L;
-  if (ljmi_vm_isgcfree(vm, p, nsz)) return ljmi_vm4_gcfree(vm, p, osz);
-  L = vm->mp->L;
-  vm->mp->L = NULL;
-  if (!p && nsz) return ljmi_vm4_alloc1(vm, L, nsz);
-  return ljmi_vm4_call1(vm, L, p, osz, nsz);
+  if (nsz == 0) {
+    if (ljmi_vm_isgcfree((ljm_vm *)ud, p)) return ljmi_vm4_gcfree(ud, p, osz);
+  } else if (!p) {
+    return ljmi_vm4_alloc1(ud, p, osz, nsz);
+  }
+  return ljmi_vm4_call1(ud, p, osz, nsz);
 }
 
 static void *ljmi_vm4_foreign(ljm_vm *vm, lua_Alloc f, void *ud, void *p,
@@ -7877,8 +7960,7 @@ static LJMI_NOINLINE void *ljmi_vms_call(ljm_vm *vm, lua_State *L,
 static void *ljmi_vms_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
-  lua_State *L = vm->mp->L;
-  vm->mp->L = NULL;
+  lua_State *L = ljmi_vm_noted(vm);
   if (!p) {
     if (LJMI_LIKELY(nsz <= vm->until)) {
       vm->until -= nsz;
@@ -8456,7 +8538,7 @@ static void ljmi_vm_freeproto(ljm_vm *vm, GCproto *pt)
   for (i = 0; i < LJMI_FRAMES; i++)
     if (vm->frames[i].pt == pt) vm->frames[i].key = 0;
   for (i = 0; i < LJMI_CACHE * 2; i++)
-    if (vm->sites[i].pt == pt) ljmi_vm4_dropsite(&vm->sites[i]);
+    if (vm->sites[i].owner == pt) ljmi_vm4_dropsite(&vm->sites[i]);
   ljmi_vm4_forget(vm);
 }
 
@@ -8481,9 +8563,9 @@ static void ljmi_vm_newtrace(ljm_vm *vm, GCtrace *T)
   /* Code grows downwards: most often nothing can be known of its place. */
   if ((uintptr_t)T->mcode + T->szmcode < vm->trace_low) return;
   for (i = 0; i < LJMI_CACHE * 2; i++)
-    if (!vm->sites[i].pt && (ljmi_trace_holds(T, vm->sites[i].key) ||
-                             vm->sites[i].key == (uintptr_t)T))
-      vm->sites[i].key = 0;
+    if (ljmi_trace_holds(T, (uintptr_t)vm->sites[i].key) ||
+        vm->sites[i].key == (uintptr_t)T)
+      ljmi_vm4_dropsite(&vm->sites[i]);
 }
 #endif
 
