@@ -2477,13 +2477,20 @@ static inline uint64_t ljmi_zigzag(uint64_t d)
   return d << 1 ^ (0 - (d >> 63));
 }
 
-/* The same of addresses, in units of 8 if that is whole; else over 2^24. */
-static inline uint64_t ljmi_address_delta(uint64_t address, uint64_t last)
+/* A difference of addresses in units of 8, 2^23 added; over 2^24 if it is not
+** whole or too far: rotated, odd bits are high ones. */
+static inline uint64_t ljmi_address_near(uint64_t address, uint64_t last)
 {
-  uint64_t d = address - last;
-  uint64_t sign = 0 - (d >> 63);
-  uint64_t z = (d >> 3 | sign << 61) << 1 ^ sign;
-  return d & 7 ? UINT64_MAX : z;
+  uint64_t d = address - last + (UINT64_C(1) << 26);
+  return d >> 3 | d << 61;
+}
+
+/* Z of what is near, and the bytes it takes, less 1. */
+static inline uint64_t ljmi_near_z(uint64_t near, unsigned *code)
+{
+  uint64_t z = ljmi_zigzag(near - (UINT64_C(1) << 23));
+  *code = ljmi_high_bit(z | 1) >> 3;
+  return z;
 }
 
 /* Writes control, site and address; `control` has the other bits. */
@@ -2491,21 +2498,30 @@ static inline unsigned char *ljmi_put_event(unsigned char *p,
                                             unsigned control, ljm_last *last,
                                             uint32_t site, uint64_t address)
 {
-  uint64_t z = ljmi_address_delta(address, last->address);
-  unsigned sc = ljmi_site_code(site, last->site);
-  unsigned ac = 0u + (z > 0xff) + (z > 0xffff) + (z > 0xffffff);
+  uint64_t near = ljmi_address_near(address, last->address), z = address;
+  unsigned sc = ljmi_site_code(site, last->site), ac = 3, size = 8;
+  if (LJMI_LIKELY(near <= 0xffffff)) {
+    z = ljmi_near_z(near, &ac);
+    size = ac + 1;
+  }
   p[0] = (unsigned char)(control | ac << 4 | sc << 2);
   ljmi_put_u64(p + 1, site);
   p += 1 + sc;
-  ljmi_put_u64(p, ac == 3 ? address : z);
+  ljmi_put_u64(p, z);
   last->site = site;
-  return p + (0x8321u >> (4 * ac) & 15);
+  return p + size;
 }
 
 static inline unsigned ljmi_size_code(uint64_t size, uint64_t last)
 {
   if (size == last) return 0;
   return 1u + (size > 0xff) + (size > 0xffff);
+}
+
+/* Bytes that a size takes by its code. */
+static inline unsigned ljmi_size_bytes(unsigned code)
+{
+  return LJMI_UNLIKELY(code == 3) ? 8 : code;
 }
 
 /* Counts an alloc or a free. */
@@ -2534,34 +2550,41 @@ static LJMI_NOINLINE ljm_status ljmi_encoder4_event_any(ljm_encoder4 *e,
   code = ljmi_size_code(size, last->size);
   p = ljmi_put_event(p, op | code << 6, last, site, address);
   ljmi_put_u64(p, size);
-  e->b.p = p + (0x8210u >> (4 * code) & 15);
+  e->b.p = p + ljmi_size_bytes(code);
   last->address = address;
   last->size = size;
   ljmi_totals_add(&e->totals, op, size);
   return LJM_OK;
 }
 
-/* Writes what most events of a loop are, with its totals: alloc or free of
-** the site and size that the last one had, near it, in room at hand. 0: this
-** is none of them. */
-static inline int ljmi_encoder4_again(ljm_encoder4 *e, unsigned op,
-                                      uint32_t site, uint64_t address,
-                                      uint64_t size)
+/* The same for what most events are: near the last one, room at hand. In a
+** loop the site and the size are often the last ones, too. 0: it is none. */
+static inline int ljmi_encoder4_near(ljm_encoder4 *e, unsigned op,
+                                     uint32_t site, uint64_t address,
+                                     uint64_t size)
 {
   ljm_last *last = &e->last[op];
   unsigned char *p = e->b.p;
-  /* Rotated, what is not whole is far, too. */
-  uint64_t d = address - last->address + (UINT64_C(1) << 26);
-  uint64_t near = d >> 3 | d << 61, z;
+  uint64_t near = ljmi_address_near(address, last->address), z;
   unsigned ac;
-  if (site != last->site || size != last->size ||
-      LJMI_UNLIKELY(near > 0xffffff || p >= e->b.quick))
-    return 0;
+  if (LJMI_UNLIKELY(near > 0xffffff || p >= e->b.quick)) return 0;
   last->address = address;
-  z = ljmi_zigzag(near - (UINT64_C(1) << 23));
-  ac = ljmi_high_bit(z | 1) >> 3;
-  p[0] = (unsigned char)(op | ac << 4);
-  ljmi_put_u64(p + 1, z);
+  z = ljmi_near_z(near, &ac);
+  if (site == last->site && size == last->size) {
+    p[0] = (unsigned char)(op | ac << 4);
+    ljmi_put_u64(p + 1, z);
+  } else {
+    unsigned sc = ljmi_site_code(site, last->site);
+    unsigned code = ljmi_size_code(size, last->size);
+    p[0] = (unsigned char)(op | ac << 4 | sc << 2 | code << 6);
+    ljmi_put_u64(p + 1, site);
+    p += sc;
+    ljmi_put_u64(p + 1, z);
+    ljmi_put_u64(p + 2 + ac, size);
+    p += ljmi_size_bytes(code);
+    last->site = site;
+    last->size = size;
+  }
   e->b.p = p + 2 + ac;
   ljmi_totals_add(&e->totals, op, size);
   return 1;
@@ -2571,7 +2594,7 @@ static inline ljm_status ljmi_encoder4_event(ljm_encoder4 *e, unsigned op,
                                              uint32_t site, uint64_t address,
                                              uint64_t size)
 {
-  if (ljmi_encoder4_again(e, op, site, address, size)) return LJM_OK;
+  if (ljmi_encoder4_near(e, op, site, address, size)) return LJM_OK;
   return ljmi_encoder4_event_any(e, op, site, address, size);
 }
 
@@ -7747,7 +7770,7 @@ static LJMI_NOINLINE void *ljmi_vm4_gcfree(void *ud, void *p, size_t osz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
   (void)ljmi_vm_noted(vm);
-  if (!ljmi_encoder4_again(&vm->enc4, LJM_FMT_OP_FREE,
+  if (!ljmi_encoder4_near(&vm->enc4, LJM_FMT_OP_FREE,
                            vm->vm_site[LJM_STATE_GC], (uint64_t)(uintptr_t)p,
                            osz))
     return ljmi_vm4_gcfreeany(vm, p, osz);
@@ -7770,7 +7793,7 @@ static LJMI_NOINLINE void *ljmi_vm4_allocany(ljm_vm *vm, uint32_t site,
 static inline void *ljmi_vm4_allocated(ljm_vm *vm, uint32_t site, void *q,
                                        size_t size)
 {
-  if (!q || !ljmi_encoder4_again(&vm->enc4, LJM_FMT_OP_ALLOC, site,
+  if (!q || !ljmi_encoder4_near(&vm->enc4, LJM_FMT_OP_ALLOC, site,
                                  (uint64_t)(uintptr_t)q, size))
     return ljmi_vm4_allocany(vm, site, q, size);
   return q;
