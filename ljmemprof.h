@@ -7326,11 +7326,13 @@ static inline uint64_t ljmi_vm4_sitekey(uintptr_t at, uint32_t state)
   return (uint64_t)at ^ (uint64_t)(state ^ LJM_STATE_INTERP) << 56;
 }
 
+#if LJ_HASJIT
 /* Is no prototype. */
 static inline const void *ljmi_vm4_traceowner(const GCtrace *T)
 {
   return (const char *)T + 1;
 }
+#endif
 
 /* Slots are found by the address without its lowest two bits. */
 static inline ljmi_siteslot *ljmi_vm4_siteslot(ljm_vm *vm, uintptr_t at,
@@ -7595,51 +7597,48 @@ static LJMI_NOINLINE uint32_t ljmi_vm4_anysite(ljm_vm *vm, lua_State *L)
 
 /* Does JIT code of the thread run? Then there is a current one. No slot has
 ** the word found for a return address, if it is none, and this owner. */
-static inline int ljmi_vm_quicktrace(const ljm_vm *vm, lua_State *L,
-                                     const GCtrace **T, uintptr_t *ra)
+static inline int ljmi_vm4_quicktrace(const ljm_vm *vm, lua_State *L,
+                                      const void **owner, uintptr_t *ra)
 {
-  *T = ljmi_trace_now(vm->g);
-  if (!*T || gcref(vm->g->cur_L) != obj2gco(L)) return 0;
-  *ra = ljmi_trace_word(*T, L);
+  const GCtrace *T = ljmi_trace_now(vm->g);
+  if (!T || gcref(vm->g->cur_L) != obj2gco(L)) return 0;
+  *owner = ljmi_vm4_traceowner(T);
+  *ra = ljmi_trace_word(T, L);
   return 1;
 }
 
 #else
-#define ljmi_vm_quicktrace(vm, L, T, ra) (*(T) = NULL, *(ra) = 0, 0)
+#define ljmi_vm4_quicktrace(vm, L, owner, ra) (*(owner) = NULL, *(ra) = 0, 0)
 #endif
 
 static inline int ljmi_vm4_knowntrace(ljm_vm *vm, lua_State *L,
                                       uint32_t *site)
 {
   const ljmi_siteslot *c;
-  const GCtrace *T;
+  const void *owner;
   uintptr_t ra;
   uint32_t below;
-  if (!ljmi_vm_quicktrace(vm, L, &T, &ra) ||
+  if (!ljmi_vm4_quicktrace(vm, L, &owner, &ra) ||
       !ljmi_vm4_same(vm, L, tvref(vm->g->jit_base) - 1))
     return 0;
   below = vm->levels[vm->level_count - 1].stack;
   c = ljmi_vm4_siteslot(vm, ra, below);
   *site = c->site;
-  return ljmi_vm4_slotis(c, ra, ljmi_vm4_traceowner(T), below);
+  return ljmi_vm4_slotis(c, ra, owner, below);
 }
 
 /* The same where no callers are told; of the program, too. */
 static inline int ljmi_vm4_known1(ljm_vm *vm, lua_State *L, uint32_t *site)
 {
   const ljmi_siteslot *c;
-  const GCtrace *T;
   const void *owner;
   ljmi_frames it;
   GCproto *pt;
   uintptr_t at;
-  if (ljmi_vm_quicktrace(vm, L, &T, &at)) {
-    owner = ljmi_vm4_traceowner(T);
-  } else if (ljmi_vm_quick(vm, L, &it, &pt)) {
+  if (!ljmi_vm4_quicktrace(vm, L, &owner, &at)) {
+    if (!ljmi_vm_quick(vm, L, &it, &pt)) return 0;
     owner = pt;
     at = (uintptr_t)it.pc;
-  } else {
-    return 0;
   }
   c = ljmi_vm4_siteslot(vm, at, 0);
   *site = c->site;
