@@ -114,7 +114,7 @@ static inline void ljf_is_prefix(const ljf_log *a, size_t n, const ljf_log *b)
 typedef enum ljf_split {
   LJF_WHOLE,
   LJF_PIECES, /* Of random length. */
-  LJF_BYTES   /* One by one; a window of 128 of them in a longer input. */
+  LJF_BYTES   /* One by one; of a longer input 128, in pieces the rest. */
 } ljf_split;
 
 #define LJF_WINDOW 128
@@ -123,12 +123,11 @@ typedef enum ljf_split {
 static inline size_t ljf_piece(ljf_split split, size_t at, size_t size,
                                size_t window, ljt_rng *rng)
 {
-  if (split == LJF_WHOLE) return size - at;
-  if (split == LJF_PIECES)
-    return 1 + (size_t)ljt_below(rng, at + size / 5 < size ? size / 5 + 1
-                                                           : size - at);
-  if (at < window) return window - at;
-  return at - window < LJF_WINDOW ? 1 : size - at;
+  size_t most = size / 5 + 1, left = size - at;
+  if (split == LJF_WHOLE) return left;
+  if (split == LJF_BYTES && at < window) left = window - at;
+  else if (split == LJF_BYTES && at - window < LJF_WINDOW) return 1;
+  return 1 + (size_t)ljt_below(rng, most < left ? most : left);
 }
 
 /* Feeds a decoder, finishes it. Returns what finish says; *err gets the

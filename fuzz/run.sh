@@ -96,6 +96,7 @@ one_libfuzzer()
   args=(-print_final_stats=1 -timeout=20 -rss_limit_mb=2048
         "-max_len=$(longest "$name")" "-artifact_prefix=$found/")
   [ -z "$(dict "$name")" ] || args+=("-dict=$(dict "$name")")
+  mapfile -t -O "${#args[@]}" args < <(schedule "$name")
   mapfile -t dirs < <(folders "$name")
   if [ -n "$runs" ]; then
     # The same executions each time: nothing but committed inputs at start.
