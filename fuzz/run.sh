@@ -249,15 +249,24 @@ afl_environment()
     export AFL_CUSTOM_MUTATOR_LIBRARY="$1-mutator.so"
 }
 
+# copy_by_sum PREFIX: copies the files on its input (names ended by 0 bytes) to
+# PREFIX with the sum of what each holds. Many to one sha1sum: to start one
+# takes longer than to read.
+copy_by_sum()
+{
+  local sum f
+  xargs -0r sha1sum -z | while read -rd '' sum f; do
+    [ -e "$1$sum" ] || cp "$f" "$1$sum"
+  done
+}
+
 # prepare_afl TARGET: the folder of inputs to start from.
 prepare_afl()
 {
-  local dir f
+  local dir
   mkdir "$state/in"
   while read -r dir; do
-    for f in "$dir"/*; do
-      [ ! -f "$f" ] || cp "$f" "$state/in/$(sha1sum <"$f" | cut -c1-40)"
-    done
+    find "$dir" -maxdepth 1 -type f -print0 | copy_by_sum "$state/in/"
   done < <(folders "$1"; [ -n "$runs" ] || echo "$corpus")
 }
 
@@ -270,20 +279,19 @@ stats_afl()
        END { print runs + 0, cov + 0, all + 0 }' "$state"/*.stats
 }
 
+# kept_afl KIND PREFIX: to PREFIX what AFL++ kept as such.
+kept_afl()
+{
+  [ ! -d "$state/out" ] ||
+    find "$state/out" -path "*/$1/id:*" -type f -print0 | copy_by_sum "$2"
+}
+
 # What AFL++ kept goes to the growing corpus and the findings.
 collect_afl()
 {
-  local f to
-  for f in "$state"/out/*/{queue,crashes,hangs}/id:*; do
-    [ -f "$f" ] || continue
-    case $f in
-      */queue/*) to=$corpus ;;
-      */hangs/*) to=$found/timeout- ;;
-      *) to=$found/crash- ;;
-    esac
-    [ "$to" != "$corpus" ] || to=$corpus/
-    cp "$f" "$to$(sha1sum <"$f" | cut -c1-40)"
-  done
+  kept_afl queue "$corpus/"
+  kept_afl crashes "$found/crash-"
+  kept_afl hangs "$found/timeout-"
 }
 
 minimise_afl()

@@ -83,6 +83,13 @@ for engine in libfuzzer afl; do
   [ "$(wc -c <"${again##*[ <]}")" = 4 ] || fail "$engine: not minimised: $again"
   grep -q "| bad | $engine |.*| [1-9][0-9]* |" rows || fail "no row recorded"
 done
+# What AFL++ kept, a seed too, has the name that libFuzzer would give it.
+[ -f "build-fuzz/corpus/bad/$(sha1sum <fuzz/corpus/bad/seed | cut -c1-40)" ] ||
+  fail "afl: nothing was kept"
+for file in build-fuzz/corpus/bad/*; do
+  [ "${file##*/}" = "$(sha1sum <"$file" | cut -c1-40)" ] ||
+    fail "afl: what was kept is not named by its sum: $file"
+done
 rm -rf build-fuzz/corpus
 fuzz/merge.sh good --from=build-fuzz/findings/bad >merge.log ||
   fail "merge.sh fails"
