@@ -350,9 +350,10 @@ static void case_killed(void)
     LJT_EQ(report_file(&t), LJP_END);
     all = ljt_row(&t, "events");
     ljt_text_drop(&t);
-    /* Addresses differ from run to run, and so do their lengths. */
+    /* Addresses differ from run to run, and so do their lengths; a few events
+    ** too. None is shorter than two bytes. */
     LJT_OK(size + 65536 + 16384 > file_size());
-    LJT_OK(events > 10000 && events < all);
+    LJT_OK(events + 65536 / 2 + all / 50 > all && events < all + all / 50);
   }
 }
 
