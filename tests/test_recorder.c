@@ -4,7 +4,9 @@
 */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -165,6 +167,52 @@ static void case_marks(void)
     LJT_EQ(status, 0);
     ljt_sink_free(&kept);
   }
+  lua_close(L);
+}
+
+/* The resident size that the stream's last mark says. */
+static uint64_t last_rss(const ljt_sink *s)
+{
+  ljt_bytes text = {NULL, 0, 0};
+  const char *p, *end;
+  uint64_t rss = UINT64_MAX;
+  size_t off;
+  (void)ljt_dump(s->data, s->size, 0, &text, NULL, &off); /* It goes on. */
+  p = (const char *)text.data;
+  for (end = p + text.size; p < end; p = strchr(p, '\n') + 1)
+    if (strncmp(p, "mark ", 5) == 0)
+      LJT_EQ(sscanf(p, "mark %*u %*u %*u %*u %*u %" SCNu64, &rss), 1);
+  ljt_bytes_free(&text);
+  return rss;
+}
+
+/* A process out of descriptors: the sink's is open, no other can be. */
+static void case_no_descriptors(void)
+{
+  lua_State *L = new_state();
+  ljm_options o = format(4);
+  ljt_sink kept;
+  ljm_sink a = ljt_sink_make(&kept);
+  struct rlimit had, none;
+  LJT_EQ(getrlimit(RLIMIT_NOFILE, &had), 0);
+  none = had;
+  none.rlim_cur = 0;
+  LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+  LJT_EQ(ljm_recorder_mark(L, NULL, 0), LJM_OK);
+  LJT_EQ(ljm_recorder_flush(L), LJM_OK);
+  LJT_OK(last_rss(&kept) >= 65536 && last_rss(&kept) < UINT64_C(1) << 40);
+  LJT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  LJT_EQ(open("/proc/self/statm", O_RDONLY), -1);
+  errno = 1234;
+  LJT_EQ(ljm_recorder_mark(L, NULL, 0), LJM_OK);
+  LJT_EQ(errno, 1234);
+  LJT_EQ(ljm_recorder_flush(L), LJM_OK);
+  LJT_EQ(errno, 1234);
+  LJT_EQ(setrlimit(RLIMIT_NOFILE, &had), 0);
+  LJT_EQ(last_rss(&kept), 0);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_OK(last_rss(&kept) >= 65536);
+  ljt_sink_free(&kept);
   lua_close(L);
 }
 
@@ -896,6 +944,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_nothing);
   LJT_CASE(case_options);
   LJT_CASE(case_marks);
+  LJT_CASE(case_no_descriptors);
   LJT_CASE(case_doors);
   LJT_CASE(case_anywhere);
   LJT_CASE(case_sink_fails);

@@ -1,10 +1,11 @@
 /*
 ** test_samples - sampling is unbiased: over many seeds the weights of the
 ** samples add up to what was allocated, also where sizes or their period
-** collide with the mean distance; frees are those of samples alone; and the
-** error that the parser states is one that holds.
+** collide with the mean distance; frees are those of samples alone, of all of
+** them; and the error that the parser states is one that holds.
 */
 #include <math.h>
+#include <sys/mman.h>
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -158,9 +159,83 @@ static void case_unbiased(void)
   pattern("small", small, 1, 6000);
 }
 
+/* Blocks of the VM's that are larger than BIG, each where the recorder's
+** filter of sampled addresses counts it with all the others. */
+#define BIG 20000
+#define CROWD 300
+
+typedef struct crowd {
+  lua_Alloc inner;
+  void *ud;
+  uintptr_t next;
+} crowd;
+
+static void *crowd_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  crowd *c = (crowd *)ud;
+  uintptr_t page;
+  if ((p ? old_size : size) <= BIG) return c->inner(c->ud, p, old_size, size);
+  if (size == 0) return NULL;
+  LJT_OK(p == NULL && size < 2 * BIG);
+  /* Not the last ones of its places: they run into the next page. */
+  do page = c->next += 65536; while ((page >> 16 & 0xfff) > 0xf00);
+  return (void *)(page | (page >> 16 & 0xfff) << 4);
+}
+
+/* More at a place than it can count: no free of one is missed. */
+static void case_crowded_filter(void)
+{
+  size_t size = (CROWD + 0x102) * (size_t)65536;
+  void *room = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  lua_State *L = luaL_newstate();
+  ljt_sink kept;
+  ljm_sink sink = ljt_sink_make(&kept);
+  ljt_bytes text = {NULL, 0, 0};
+  ljm_options o;
+  const char *p, *end;
+  unsigned long long bytes;
+  size_t off, allocs = 0, frees = 0;
+  crowd c;
+  int i;
+  if (!LJT_OK(room != MAP_FAILED)) return;
+  c.next = (uintptr_t)room & ~(uintptr_t)65535;
+  c.inner = lua_getallocf(L, &c.ud);
+  lua_setallocf(L, crowd_alloc, &c);
+  memset(&o, 0, sizeof(o));
+  o.format = 4;
+  o.depth = 1;
+  o.sample = 100; /* Every one of so many bytes. */
+  o.no_live = 1;
+  LJT_EQ(ljm_recorder_start(L, &sink, &o, NULL), LJM_OK);
+  lua_createtable(L, CROWD, 0);
+  for (i = 1; i <= CROWD; i++) {
+    lua_newuserdata(L, BIG + 1);
+    lua_rawseti(L, -2, i);
+  }
+  lua_settop(L, 0);
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+  LJT_EQ(ljt_dump(kept.data, kept.size, 0, &text, NULL, &off), 0);
+  p = (const char *)text.data;
+  for (end = p + text.size; p < end; p = strchr(p, '\n') + 1) {
+    if (sscanf(p, "alloc %*u %*u %llu", &bytes) == 1)
+      allocs += bytes > BIG;
+    if (sscanf(p, "free %*u %*u %llu", &bytes) == 1)
+      frees += bytes > BIG;
+  }
+  LJT_EQ(allocs, CROWD);
+  LJT_EQ(frees, CROWD);
+  ljt_bytes_free(&text);
+  lua_close(L);
+  ljt_sink_free(&kept);
+  munmap(room, size);
+}
+
 int main(int argc, char **argv)
 {
   ljt_begin(argc, argv);
   LJT_CASE(case_unbiased);
+  LJT_CASE(case_crowded_filter);
   return ljt_end();
 }

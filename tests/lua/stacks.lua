@@ -25,6 +25,12 @@ local function handler(e)
   put({ e }) --= handler; work x xpcall throws error
 end
 
+-- In the place of what was called the stack holds the thread: below the
+-- handler, and when the VM makes the message, if no older one is left.
+local function refused(e)
+  put({ #e }) --= refused; work n xpcall
+end
+
 local meta = {}
 meta.__index = function(_, k)
   put({ k }) --= index; work mi
@@ -86,9 +92,11 @@ end
 
 local array = { 2, 1 }
 local function work()
+  collectgarbage()
   for i = 1, N do
     pcall(called, i) --= p
     xpcall(failing, handler, i) --= x
+    xpcall(nil, refused) --= n; work
     put(object[i]) --= mi
     put(object + 1) --= ma
     object(i) --= mc
