@@ -2,8 +2,10 @@
 # ljparse from the command line: exit codes, what goes where, several files,
 # standard input, output that fails.
 #   parse_cli.sh LJPARSE
+# LJM_EMULATOR: what runs it, with options, where the machine itself cannot.
 set -uo pipefail
-ljparse=$(realpath "$1")
+read -ra ljparse <<<"${LJM_EMULATOR:-}"
+ljparse+=("$(realpath "$1")")
 seeds=$(cd "$(dirname "$0")/../fuzz/corpus/stream" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -16,7 +18,7 @@ exits() {
   local want=$1 have=0
   shift
   checks=$((checks + 1))
-  "$ljparse" "$@" >out 2>err || have=$?
+  "${ljparse[@]}" "$@" >out 2>err || have=$?
   [ "$have" = "$want" ] || fail "exit code $have, want $want: ljparse $*"
 }
 has() { # FILE TEXT
@@ -71,7 +73,7 @@ has err "folder: cannot read"
 exits 1 --no-such-option good.bin
 has err "unknown option: --no-such-option"
 # Every option that takes its value behind an equals sign says so.
-"$ljparse" --help | grep -oE '^  --[a-z-]+=' | tr -d ' =' >valued
+"${ljparse[@]}" --help | grep -oE '^  --[a-z-]+=' | tr -d ' =' >valued
 [ "$(wc -l <valued)" -ge 10 ] || fail "only $(wc -l <valued) options in --help"
 while read -r option; do
   exits 1 "$option" html good.bin
@@ -149,7 +151,7 @@ if [ -c /dev/full ]; then
   done
 fi
 checks=$((checks + 1))
-"$ljparse" good.bin >&- 2>err && fail "a closed output is no failure"
+"${ljparse[@]}" good.bin >&- 2>err && fail "a closed output is no failure"
 cp good.bin -- -dash.bin
 exits 0 -- -dash.bin
 

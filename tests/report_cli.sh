@@ -2,8 +2,10 @@
 # The report formats of ljparse from the command line: what is written, what
 # is refused, exit codes, and that the page is the one in examples/html.
 #   report_cli.sh LJPARSE TEST_REPORT_PROFILE
+# LJM_EMULATOR: what runs them, with options, where the machine itself cannot.
 set -uo pipefail
-ljparse=$1 writer=$2
+read -ra emulator <<<"${LJM_EMULATOR:-}"
+ljparse=("${emulator[@]}" "$1") writer=("${emulator[@]}" "$2")
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -22,7 +24,7 @@ exits() { # exits CODE ARGUMENTS...
   local want=$1 have=0
   shift
   checks=$((checks + 1))
-  "$ljparse" "$@" >"$work/out" 2>"$work/err" || have=$?
+  "${ljparse[@]}" "$@" >"$work/out" 2>"$work/err" || have=$?
   [ "$have" = "$want" ] && return
   failures=$((failures + 1))
   echo "FAIL exit code $have, want $want: ljparse $*"
@@ -37,7 +39,7 @@ lacks() {
 }
 
 s=$work/hostile.bin
-"$writer" "--write=$s" || exit 1
+"${writer[@]}" "--write=$s" || exit 1
 
 ok "the page is embedded" bash "$here/../examples/html/embed.sh" --check
 
@@ -123,7 +125,7 @@ exits 1 --diff
 # Full and closed outputs are failures of the tool, not of the stream.
 checks=$((checks + 1))
 for format in html folded pprof speedscope; do
-  "$ljparse" --format=$format "$s" >/dev/full 2>"$work/err"
+  "${ljparse[@]}" --format=$format "$s" >/dev/full 2>"$work/err"
   [ $? = 1 ] || { failures=$((failures + 1)); echo "FAIL $format to a full disk"; }
 done
 
