@@ -5403,7 +5403,7 @@ static ljm_status ljmi_module_new(ljm_resolver *r, const ljmi_elf *e,
                                            sizeof(ljmi_seg));
     if (!m->segs) status = r->mem.status;
   }
-  if (status != LJM_OK) {
+  if (!m->segs) {
     ljmi_module_free(r, m);
     return status;
   }
@@ -6516,12 +6516,11 @@ static int ljmi_vm3_names(ljm_vm *vm, const ljm_loaded_module *m)
 ** be written again if they come back. */
 static void ljmi_vm3_ahead(ljm_vm *vm)
 {
+  const ljm_loaded_module *m, *old;
   size_t i, j;
-  for (i = 0; i < ljm_resolver_module_count(&vm->res); i++) {
-    const ljm_loaded_module *m = ljm_resolver_module(&vm->res, i), *old;
+  for (i = 0; (m = ljm_resolver_module(&vm->res, i)) != NULL; i++) {
     if (!m->loaded || ljmi_set_has(&vm->ahead, m->id)) continue;
-    for (j = 0; j < ljm_resolver_module_count(&vm->res); j++) {
-      old = ljm_resolver_module(&vm->res, j);
+    for (j = 0; (old = ljm_resolver_module(&vm->res, j)) != NULL; j++) {
       if (old->base - m->base < m->size || m->base - old->base < old->size)
         ljmi_set_remove(&vm->ahead, old->id);
     }

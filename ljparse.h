@@ -7882,10 +7882,9 @@ LJP_API uint64_t ljp_tree_old(const ljp_tree *t, uint32_t path,
 static void *ljpi_tree_scratch(ljp_tree *t, size_t count, size_t elem)
 {
   void *p = NULL;
-  if (t->status != LJP_OK) return NULL;
-  if (ljpi_tree_fail(t, ljpi_alloc_array(&t->mem, &p, count, elem)) != LJP_OK)
-    return NULL;
-  memset(p, 0, count * elem);
+  if (t->status == LJP_OK)
+    (void)ljpi_tree_fail(t, ljpi_alloc_array(&t->mem, &p, count, elem));
+  if (p) memset(p, 0, count * elem);
   return p;
 }
 
@@ -8097,7 +8096,7 @@ LJP_API ljp_status ljp_tree_prune(ljp_tree *t, uint64_t share,
   uint32_t *ids = (uint32_t *)ljpi_tree_scratch(t, n, 4 * sizeof(*ids));
   unsigned char *keep = (unsigned char *)ljpi_tree_scratch(t, n, 2);
   ljpi_order o;
-  uint32_t rest;
+  uint32_t rest = 0;
   if (total && ids && keep && ljpi_tree_rest(t, &rest) == LJP_OK)
     ljpi_tree_lines(t);
   if (t->status == LJP_OK) {
