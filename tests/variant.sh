@@ -31,7 +31,8 @@ case $kind in
                targets=(--target test_resolver test_resolver_libs)
                select=(-R '^test_resolver(_libs)?$') ;;
   valgrind) type=RelWithDebInfo cross=$(uname -m)
-            emulator='valgrind;-q;--error-exitcode=99;--leak-check=full' ;;
+            emulator='valgrind;-q;--error-exitcode=99;--leak-check=full'
+            emulator+=";--suppressions=$top/tests/valgrind.supp" ;;
   *) sed -n '2,/^set/s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
 shift
