@@ -19,25 +19,20 @@ static uint64_t unmix(uint64_t h)
   return h ^ h >> 32;
 }
 
-/* The address whose hash is `h`: ljpi_hash_addr turned back. */
-static uint64_t unhash(uint64_t h)
-{
-  h *= UINT64_C(0x96de1b173f119089);
-  return (h ^ h >> 32) * UINT64_C(0xf1de83e19937733d);
-}
-
 /* An address that fits a lane: the top bits of its hash are 0, and it belongs
 ** to `home` of LJPI_SEG_MAX; `salt`, up to 2^16, tells apart. */
 static uint64_t address(uint64_t home, uint64_t salt)
 {
   static uint64_t known[1 << 16][2]; /* Each takes 2^16 tries. */
   uint64_t low = (home << 32) / LJPI_SEG_MAX + 1, key = home << 32 | salt;
-  uint64_t *k = known[ljpi_mix(key + 1) >> 48], addr, n;
+  uint64_t *k = known[ljpi_mix(key + 1) >> 48], addr, h;
   if (k[0] == key + 1) return k[1];
-  for (n = 0;; n++) {
-    addr = unhash(salt << 32 | (low + n));
-    if (addr >> 48 == 0) break;
-  }
+  /* ljpi_hash_addr turned back, hash by hash. */
+  h = (salt << 32 | low) * UINT64_C(0x96de1b173f119089);
+  do {
+    addr = (h ^ h >> 32) * UINT64_C(0xf1de83e19937733d);
+    h += UINT64_C(0x96de1b173f119089);
+  } while (addr >> 48 != 0);
   k[0] = key + 1;
   k[1] = addr;
   return addr;
@@ -93,10 +88,13 @@ static void holds(const bench *b, uint64_t addr, int want)
 
 static void hashes_are_turned_back(void)
 {
-  uint64_t i, n;
-  for (i = 0, n = 0; i < 1000; i++, n += UINT64_C(0x123456789abcdef)) {
+  uint64_t i, n, h;
+  for (i = 0, n = 0; i < 1000; i++, n += UINT64_C(0x123456789abcdef))
     LJT_EQ(ljpi_mix(unmix(n)), n);
-    LJT_EQ(ljpi_hash_addr(unhash(n)), n);
+  for (i = 0; i < 100; i++) {
+    h = ljpi_hash_addr(address(20 * i, 655 * i));
+    LJT_EQ(h >> 32, 655 * i);
+    LJT_EQ((h & UINT32_MAX) * LJPI_SEG_MAX >> 32, 20 * i);
   }
 }
 
@@ -261,7 +259,15 @@ static void names_once(void)
   ljpi_strings_free(&s);
 }
 
-/* The table is at most half full; blocks of bytes double up to 256 KiB. */
+static size_t slots_taken(const ljpi_strings *s)
+{
+  size_t i, n = 0;
+  for (i = 0; i < s->table_cap; i++) n += s->table[i] != 0;
+  return n;
+}
+
+/* The table is at most half full, a slot a name; blocks of bytes double up to
+** 256 KiB. */
 static void names_grow(void)
 {
   ljpi_strings s;
@@ -273,6 +279,7 @@ static void names_grow(void)
   for (i = 1; i < 40; i++) {
     LJT_EQ(intern(&s, (const char *)&i, 8), i);
     LJT_EQ(s.table_cap, i < 32 ? 64 : 128);
+    LJT_EQ(slots_taken(&s), i);
   }
   LJT_EQ(s.blocks->size, block);
   for (i = 0; i < 12; i++) {
