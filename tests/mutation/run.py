@@ -52,8 +52,6 @@ def arguments():
                    help="only this mutant (may be given again)")
     p.add_argument("--tests", default=TESTS, metavar="REGEX",
                    help="tests that may notice; built and run if they match")
-    p.add_argument("--slow", type=float, default=20, metavar="SECONDS",
-                   help="leave out tests that take longer (default 20)")
     p.add_argument("--build", default=os.path.join(TOP, "build-mutation"))
     p.add_argument("--streams",
                    default=os.path.join(TOP, "..", "shared", "streams"))
@@ -171,54 +169,47 @@ def tests_of(out, args):
                "env": props.get("ENVIRONMENT", [])}
 
 
-local = threading.local()
-
-
 def execute(test, env, cpu):
-    """Runs it; None if it passed (or skipped itself), else what happened."""
-    if not hasattr(local, "tmp"):
-        local.tmp = tempfile.mkdtemp(prefix="ljmut")
-    full = dict(os.environ, **OPTIONS, TMPDIR=local.tmp, **env)
-    for e in test["env"]:
-        full.__setitem__(*e.split("=", 1))
-
+    """Runs it: 0 if it passed (or skipped itself), else what happened; and
+    the processor seconds it took."""
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
 
-    try:
-        rc = subprocess.call(
-            test["command"], cwd=test["cwd"], env=full, timeout=600,
+    with tempfile.TemporaryDirectory(prefix="ljmut") as tmp:
+        full = dict(os.environ, **OPTIONS, TMPDIR=tmp, **env)
+        for e in test["env"]:
+            full.__setitem__(*e.split("=", 1))
+        child = subprocess.Popen(
+            test["command"], cwd=test["cwd"], env=full,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, preexec_fn=limit)
-    except subprocess.TimeoutExpired:
-        return "time"
-    return None if rc in (0, 77) else rc
+        waits = threading.Timer(600, os.kill, (child.pid, signal.SIGKILL))
+        waits.start()
+        _, status, used = os.wait4(child.pid, 0)
+        waits.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+    return 0 if child.returncode == 77 else child.returncode, \
+        used.ru_utime + used.ru_stime
+
+
+def reach(test):
+    """Times it, notes what it reaches."""
+    with tempfile.NamedTemporaryFile(mode="r") as reached:
+        test["failed"], test["took"] = \
+            execute(test, {"LJMUT_REACHED": reached.name}, 600)
+        test["reached"] = {int(x) for x in reached.read().split()}
 
 
 def baseline(tests, args):
-    """Times each test, notes what it reaches; leaves out the slow."""
-    kept = []
+    """Those that reach a mutant, the quickest first."""
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(reach, tests))
     for t in tests:
-        with tempfile.NamedTemporaryFile(mode="r") as reached:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            rc = execute(t, {"LJMUT_REACHED": reached.name},
-                         int(args.slow) + 2)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            t["took"] = after.ru_utime + after.ru_stime - before.ru_utime - \
-                before.ru_stime
-            if t["took"] > args.slow or rc == -signal.SIGXCPU:
-                t["took"] = max(t["took"], args.slow + 0.1)
-                rc = None  # It was stopped for that.
-            if rc is not None:
-                sys.exit(f"run.py: {t['name']} fails unmutated ({rc})")
-            t["reached"] = {int(x) for x in reached.read().split()}
-        if t["took"] > args.slow:
-            print(f"left out, too slow: {t['name']} ({t['took']:.1f} s)")
-        elif t["reached"]:
-            kept.append(t)
-    return sorted(kept, key=lambda t: t["took"])
+        if t["failed"]:
+            sys.exit(f"run.py: {t['name']} fails unmutated ({t['failed']})")
+    return sorted((t for t in tests if t["reached"]), key=lambda t: t["took"])
 
 
 def try_mutant(number, tests):
@@ -228,8 +219,7 @@ def try_mutant(number, tests):
         if number not in t["reached"]:
             continue
         reached = True
-        if execute(t, {"LJMUT": str(number)}, int(t["took"] * 8) + 3) \
-                is not None:
+        if execute(t, {"LJMUT": str(number)}, int(t["took"] * 8) + 3)[0]:
             return t["name"], True
     return None, reached
 
