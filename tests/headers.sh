@@ -5,7 +5,6 @@
 #   macros COMPILER           each documented macro, and none but those
 #   symbols COMPILER          what the object exports, imports and keeps
 #   library COMPILER FILE     what a patched LuaJIT's library exports
-#   stack COMPILER            stack use per function
 set -euo pipefail
 export LC_ALL=C
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -161,9 +160,12 @@ compile()
       "${run[@]}" -fsyntax-only "$src" || fail "$lang $(basename "$src")"
       checks=$((checks + 1))
     done
-    # The dialects in between add nothing to code that was generated.
-    case $lang in -std=c11|-std=gnu17) continue ;; esac
-    program "both headers" "${run[@]}" -O2 "$dir/impl.c"
+    # The dialects in between add nothing to code that was generated; optimised
+    # C99 is built by `symbols`.
+    case $lang in
+      -std=c11|-std=gnu17) continue ;;
+      *c++*) program "both headers" "${run[@]}" -O2 "$dir/impl.c" ;;
+    esac
     compile_static "${run[@]}"
     compile_two "${run[@]}"
     compile_strict "${run[@]}"
@@ -232,7 +234,7 @@ symbols()
   local cc=$1 h p bad
   for h in ljmemprof ljparse; do
     p=LJ$(sed 's/ljmemprof/M/; s/ljparse/P/' <<<"$h")
-    object "$cc" "$h" "$p" -O2
+    object "$cc" "$h" "$p" -O2 "${warn[@]}"
     nm -g --defined-only "$dir/object.o" | awk '{ print $3 }' | sort \
       >"$dir/exported"
     bad=$(grep -vE "^${p,,}_[a-z0-9_]+$" "$dir/exported") || true
@@ -283,22 +285,6 @@ mutable()
   readelf -SW "$1" | sed 's/^ *\[ *[0-9]*\] *//' |
     awk '$1 ~ /^\.(data|bss|tdata|tbss)/ && $1 !~ /^\.data\.rel\.ro/ &&
          $5 !~ /^0+$/ { print $1 " of 0x" $5 " bytes" }'
-}
-
-stack()
-{
-  local cc=$1 h p most
-  for h in ljmemprof:LJM:1024 ljparse:LJP:4096; do
-    IFS=: read -r h p most <<<"$h"
-    object "$cc" "$h" "$p" -O2 -fstack-usage
-    awk -F'\t' -v most="$most" -v h="$h.h" '
-      { n++ }
-      $2 > most || $3 ~ /dynamic/ { print "FAIL " h ": " $0; bad = 1 }
-      $2 > top { top = $2; who = $1 }
-      END { printf "%s: %d functions, largest frame %d bytes (%s)\n", h, n,
-            top, who; exit bad }' "$dir/object.su" || exit 1
-    checks=$((checks + 1))
-  done
 }
 
 check=$1

@@ -62,7 +62,7 @@ class Graph:
                              text):
             parts = m.group(2).split("\\n")
             name = m.group(1).split(":")[-1]
-            found = re.search(r"(\d+) bytes \((\w+)\)", m.group(2))
+            found = re.search(r"(\d+) bytes \(([\w,]+)\)", m.group(2))
             if not found:
                 continue
             self.size[name] = int(found.group(1))
