@@ -129,7 +129,8 @@ argument() { awk -v p="$1" '$1 == p { $1 = ""; print substr($0, 2) }' <<<"$parts
 
 # arguments OPTION NAME: its arguments for make, one a line. LuaJIT itself is
 # compiled without optimisation, in a third of the time, and once, as a shared
-# library or a static one; but default, off and static alone are as users have them.
+# library or a static one (off: both); but default and static alone are as users
+# have them.
 arguments()
 {
   local link=-Wl,-rpath,$out/$2/luajit/lib part said flags=''
@@ -145,8 +146,8 @@ arguments()
   done
   [ -z "$flags" ] || echo "XCFLAGS=${flags# }"
   case -$1- in
-    -default-|-static-|-off-) ;;
-    *-static-*) echo 'CCOPT=-O0 -fomit-frame-pointer' ;;
+    -default-|-static-) ;;
+    *-static-*|-off-) echo 'CCOPT=-O0 -fomit-frame-pointer' ;;
     *) printf '%s\n' 'CCOPT=-O0 -fomit-frame-pointer' BUILDMODE=dynamic \
          "TARGET_LDFLAGS=$link" ;;
   esac
@@ -289,9 +290,9 @@ done
     print "| " name " | `" $0 "` |"
   }' <<<"$parts"
   echo
-  echo 'All but default, static and off are built with `CCOPT=-O0' \
+  echo 'All but default and static are built with `CCOPT=-O0' \
     '-fomit-frame-pointer`,'
-  echo 'and without static with `BUILDMODE=dynamic`.'
+  echo 'and without static and off with `BUILDMODE=dynamic`.'
 } >"$top/tests/MATRIX.md"
 [ -z "$write" ] || python3 "$top/tests/matrix_readme.py"
 exit $bad
