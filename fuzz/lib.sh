@@ -134,7 +134,7 @@ build_libfuzzer()
   local exe=$dir/fuzz_$name flags from
   engine=${LIB_FUZZING_ENGINE:--fsanitize=fuzzer}
   mapfile -t from < <(depends "$name")
-  read -ra flags <<<"${CFLAGS:--g -O2 -fno-omit-frame-pointer \
+  read -ra flags <<<"${CFLAGS:--g1 -O2 -fno-omit-frame-pointer \
     -fsanitize=fuzzer-no-link,$sanitize -fno-sanitize-recover=all \
     $(compares "$name")}"
   # Another compiler or engine makes another program.

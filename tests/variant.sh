@@ -39,7 +39,7 @@ shift
 if [ $type = None ]; then
   # Unoptimised: compiled in a quarter of the time, and nothing is optimised
   # away before a sanitizer sees it. (MSan's code is too slow for that.)
-  flags="-g -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all $flags"
+  flags="-g1 -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all $flags"
 fi
 
 build=$top/build-$kind
