@@ -962,7 +962,7 @@ LJM_API ljm_status ljm_recorder_start(struct lua_State *L,
 ** stream's first failure: events up to that one are in the stream;
 ** LJM_E_NOMEM, LJM_E_LIMIT: the stream is whole, but see LJM_REASON_NOMEM and
 ** _LIMIT. In a child process after fork nothing runs: LJM_E_NOTRUNNING. Keeps
-** errno. */
+** errno. Not from within an allocator. */
 LJM_API ljm_status ljm_recorder_stop(struct lua_State *L, ljm_result *res);
 
 /* Is the VM of `L` being recorded (by this process)? */
@@ -9198,7 +9198,8 @@ static void *ljmi_self_hook(void *ud, void *p, size_t osz, size_t nsz)
 {
   ljm_vm *vm = (ljm_vm *)ud;
   ljmi_self *self = vm->self;
-  if (LJMI_UNLIKELY(self->forked || (self->page &&
+  /* Not when something is freed: the collector may be in a list of the VM's. */
+  if (LJMI_UNLIKELY(self->forked || (self->page && nsz > 0 &&
       __atomic_load_n(&self->page->order, __ATOMIC_RELAXED) !=
       self->served)))
     ljmi_self_attend(self);

@@ -197,6 +197,46 @@ static int orders(void)
   return 0;
 }
 
+/* An allocator that gives the order to stop after its free number `stop_at`,
+** and leaves nothing in what it frees. */
+static int frees, stop_at;
+
+static void *swept_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  (void)ud;
+  if (size) return realloc(p, size);
+  if (p) memset(p, 0xdd, old_size);
+  free(p);
+  if (p && ++frees == stop_at) page->order = 0x300 | LJM_ORDER_STOP;
+  return NULL;
+}
+
+/* Orders that come in the middle of a sweep, of each chain of strings there is
+** one: it is in order again before anything is allocated. */
+static int swept(void)
+{
+  ljm_sink sink = {orders_write, NULL, NULL};
+  lua_State *L = lua_newstate(swept_alloc, NULL);
+  int n;
+  if (!L) return 0; /* Not where the VM must know where its memory is. */
+  page = find_page();
+  if (!page) return 1;
+  for (n = 1; n < 400; n += 5) {
+    page->order = 0x200 | 99;
+    if (luaL_dostring(L, "for i = 1, 400 do local s = 'x' .. i end")) return 2;
+    if (ljm_recorder_start(L, &sink, NULL, NULL) != LJM_OK) return 3;
+    frees = 0;
+    stop_at = n;
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    if (frees < n) return 4;
+    run(L, 10);
+    if (page->answer != page->order || page->status != LJM_OK) return 5;
+    if (ljm_recorder_running(L)) return 6;
+  }
+  lua_close(L);
+  return 0;
+}
+
 int main(int argc, char **argv)
 {
   const char *word = argc > 1 ? argv[1] : "run";
@@ -214,6 +254,7 @@ int main(int argc, char **argv)
   if (!strcmp(word, "code")) return code(argv[2]);
   if (!strcmp(word, "replaced")) return replaced(n);
   if (!strcmp(word, "orders")) return orders();
+  if (!strcmp(word, "swept")) return swept();
   lua_close(vm(n));
   return 0;
 }

@@ -211,6 +211,7 @@ done
 
 # What stands in the page comes from outside, too.
 LJMEMPROF="wait,file=o.bin" ends orders ./host orders
+LJMEMPROF="wait,file=o.bin" ends swept ./host swept
 
 # Privileges that the user lacks: nothing is recorded, nothing is written.
 if [ "$(id -u)" = 0 ]; then
