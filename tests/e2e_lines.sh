@@ -75,3 +75,95 @@ rows=$("$ljparse" --leak-only --diff "$dir/0.bin" "$dir/50.bin" |
        grep -c 'two\.lua:3: ' || true)
 [ "$rows" = 1 ] || fail "a line of two functions has $rows rows"
 echo "ok   one row for a line"
+
+# An upvalue dies where it is closed: the PC is that of the last call then, not
+# this function's. Its free is nobody's, least of all that line's.
+cat >"$dir/closing.lua" <<'END'
+local keep, n = {}, 0
+for i = 1, 64 do keep[i] = false end
+local function made(i)
+  n = n % 64 + 1
+  keep[n] = { i }
+end
+local function closes(i)
+  local x = i
+  local f = function() return x end
+  f = nil
+  made(i)
+end
+local memprof = require("jit.memprof")
+memprof.start(arg[1], "depth=1")
+for i = 1, 50000 do closes(i) end
+memprof.stop()
+END
+"$luajit" -joff "$dir/closing.lua" "$dir/closing.bin"
+"$ljparse" "$dir/closing.bin" | sed -n '/^DEALLOCATIONS/,/^HEAP/p' >"$dir/frees"
+if grep '^@.*closing\.lua:[45]: ' "$dir/frees"; then
+  fail "frees have the line of another function"
+fi
+if grep -q '^(unknown): ' "$dir/frees"; then
+  echo "ok   a line is its own function's"
+else
+  echo "left out: upvalues that die where they are closed (none did)"
+fi
+
+[ -n "$runs" ] || exit 0
+# Machine code where another trace's was, which is of another line. The areas
+# are elsewhere each time, unless they are put there.
+cat >"$dir/areas.c" <<'END'
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *gone;
+void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+  if (at && gone && fd == -1 && size <= 65536) { at = gone; gone = NULL; }
+  return (void *)syscall(SYS_mmap, at, size, prot, flags, fd, offset);
+}
+void *mmap64(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+  return mmap(at, size, prot, flags, fd, offset);
+}
+int munmap(void *at, size_t size)
+{
+  if (size <= 65536) gone = at;
+  return (int)syscall(SYS_munmap, at, size);
+}
+END
+cat >"$dir/again.lua" <<'END'
+local code = "return function(t) for i = 1, 200 do t[1] = { i } end end"
+local one, two = loadstring(code, "=one")(), loadstring(code, "=two")()
+local mc, t, places, same = require("jit.util").tracemc, {}, {}, 0
+local function runs(f)
+  jit.flush()
+  collectgarbage()
+  f(t)
+  local _, at = mc(1)
+  if places[at] then same = same + 1 end
+  places[at or 0] = true
+end
+jit.off(runs)
+local memprof = require("jit.memprof")
+memprof.start(arg[1], "depth=" .. arg[2])
+for _ = 1, 10 do runs(one) runs(two) end
+memprof.stop()
+os.exit(same >= 10)
+END
+if gcc -shared -fPIC -O1 "$dir/areas.c" -o "$dir/areas.so" 2>"$dir/said" &&
+   LD_PRELOAD=$dir/areas.so "$luajit" "$dir/again.lua" "$dir/again.bin" 1 \
+     2>>"$dir/said"; then
+  for depth in 1 8; do
+    LD_PRELOAD=$dir/areas.so "$luajit" "$dir/again.lua" "$dir/again.bin" $depth
+    for line in one two; do
+      n=$("$ljparse" "$dir/again.bin" | sed -n '/^ALLOC/,/^REALLOC/p' |
+          sed -n "s/^=$line:1: \([0-9]*\) events.*/\1/p")
+      # Few more: a trace is made, and left.
+      [ "${n:-0}" -ge 2000 ] && [ "$n" -le 2020 ] ||
+        fail "depth $depth: $line has ${n:-0} allocations of 2000"
+    done
+  done
+  echo "ok   machine code that is in another's place"
+else
+  echo "left out: machine code in another's place (it cannot be put there)"
+fi

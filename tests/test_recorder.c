@@ -835,6 +835,59 @@ static void case_many_allocators(void)
   }
 }
 
+/* -- States --------------------------------------------------------------- */
+
+/* Allocations at sites of a state. */
+static uint64_t allocs_in(const ljt_sink *s, unsigned state)
+{
+  static unsigned states[1 << 16];
+  ljt_blocks *blocks = (ljt_blocks *)malloc(sizeof(ljt_blocks));
+  ljt_bytes text = {NULL, 0, 0};
+  unsigned site, is;
+  const char *p;
+  uint64_t n = 0;
+  size_t off;
+  LJT_EQ(ljt_dump(s->data, s->size, 0, &text, blocks, &off), LJT_CLEAN);
+  free(blocks);
+  ljt_raw(&text, "", 1);
+  for (p = (const char *)text.data; *p; p = strchr(p, '\n') + 1) {
+    if (sscanf(p, "site %u %*u %u", &site, &is) == 2 && site < 1 << 16)
+      states[site] = is;
+    else if (sscanf(p, "alloc %u", &site) == 1 && site < 1 << 16)
+      n += states[site] == state;
+  }
+  ljt_bytes_free(&text);
+  return n;
+}
+
+/* A line that runs in a finalizer, too, is another site there. */
+static void case_finalizer_state(void)
+{
+  uint32_t depth;
+  for (depth = 1; depth <= 8; depth += 7) {
+    lua_State *L = new_state();
+    ljm_options o = format(4);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    o.depth = depth;
+    run(L, "function made() keep = {} end made()\n"
+           "p = newproxy(true) getmetatable(p).__gc = made\n"
+           "function gone() p = nil collectgarbage() collectgarbage() end\n");
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    lua_getglobal(L, "made");
+    lua_call(L, 0, 0);
+    lua_getglobal(L, "gone");
+    lua_call(L, 0, 0);
+    lua_getglobal(L, "made");
+    lua_call(L, 0, 0);
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    LJT_EQ(allocs_in(&kept, LJM_STATE_FINALIZER), 1);
+    LJT_EQ(allocs_in(&kept, LJM_STATE_INTERP), 2);
+    ljt_sink_free(&kept);
+    lua_close(L);
+  }
+}
+
 /* -- Processes and threads ---------------------------------------------- */
 
 static void case_fork(void)
@@ -957,6 +1010,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_allocator);
   LJT_CASE(case_other_allocator);
   LJT_CASE(case_many_allocators);
+  LJT_CASE(case_finalizer_state);
   LJT_CASE(case_fork);
   LJT_CASE(case_threads);
   LJT_CASE(case_moves);
