@@ -835,6 +835,54 @@ static void case_many_allocators(void)
   }
 }
 
+/* Leaves small numbers in what it frees: no pointer to follow. */
+static void *leaving_alloc(void *ud, void *p, size_t old_size, size_t size)
+{
+  uintptr_t *words = (uintptr_t *)p;
+  size_t i;
+  for (i = 0; p && !size && i < old_size / sizeof(*words); i++) words[i] = 16;
+  return vm_alloc(ud, p, old_size, size);
+}
+
+/* A thread that has allocated last, and is gone when LuaJIT frees something
+** for which no thread is noted. */
+static void case_thread_gone(void)
+{
+  uint32_t f;
+  for (f = 3; f <= 4; f++) {
+    vm_heap h;
+    lua_State *L = vm_state(&h), *co;
+    ljm_options o = format(f);
+    ljt_sink kept;
+    ljm_sink a = ljt_sink_make(&kept);
+    uint64_t done;
+    int status;
+    luaL_openlibs(L);
+    if (luaL_dostring(L, "b = require('string.buffer').new(1000)") != 0) {
+      printf("  left out: format %u (this LuaJIT has no string.buffer)\n", f);
+      lua_close(L);
+      continue;
+    }
+    run(L, "free = b.free collectgarbage() collectgarbage()");
+    lua_getglobal(L, "free");
+    lua_getglobal(L, "b");
+    lua_setallocf(L, leaving_alloc, &h);
+    LJT_EQ(ljm_recorder_start(L, &a, &o, NULL), LJM_OK);
+    done = h.done;
+    co = lua_newthread(L);
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    lua_newtable(co);
+    lua_pop(L, 1);
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    lua_call(L, 1, 0);
+    LJT_EQ(ljm_recorder_stop(L, NULL), LJM_OK);
+    LJT_EQ(count_events(&kept, &status), h.done - done);
+    LJT_EQ(status, 0);
+    ljt_sink_free(&kept);
+    lua_close(L);
+  }
+}
+
 /* -- States --------------------------------------------------------------- */
 
 /* Allocations at sites of a state. */
@@ -1010,6 +1058,7 @@ int main(int argc, char **argv)
   LJT_CASE(case_allocator);
   LJT_CASE(case_other_allocator);
   LJT_CASE(case_many_allocators);
+  LJT_CASE(case_thread_gone);
   LJT_CASE(case_finalizer_state);
   LJT_CASE(case_fork);
   LJT_CASE(case_threads);
