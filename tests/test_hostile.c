@@ -306,6 +306,30 @@ static void names_grow(void)
   LJT_EQ(mem.used, 0);
 }
 
+/* -- Definitions far apart ----------------------------------------------- */
+
+/* Each id is the next that an array would have no room for. */
+static void far_ids(void)
+{
+  bench b;
+  ljp_record r;
+  uint64_t before, id;
+  memset(&r, 0, sizeof(r));
+  bench_begin(&b);
+  before = b.heap.peak_size;
+  r.kind = LJP_RECORD_STRING;
+  r.name = "name";
+  r.name_size = 4;
+  for (id = 512; id <= 1 << 22; id *= 2) {
+    r.id = id - 1;
+    LJT_EQ(ljp_symbols_define(b.symbols, &r), LJP_OK);
+    r.id = id;
+    LJT_EQ(ljp_symbols_define(b.symbols, &r), LJP_OK);
+  }
+  LJT_OK(b.heap.peak_size - before < 50000);
+  bench_end(&b);
+}
+
 /* -- Reports of bounded size -------------------------------------------- */
 
 static int add_size(void *user, const void *p, size_t size)
@@ -418,6 +442,7 @@ int main(int argc, char **argv)
   LJT_CASE(same_place);
   LJT_CASE(names_once);
   LJT_CASE(names_grow);
+  LJT_CASE(far_ids);
   LJT_CASE(deep_stacks);
   LJT_CASE(long_names);
   return ljt_end();

@@ -204,6 +204,11 @@ static void stacks_and_names(void)
   LJT_EQ(ljt_sum(t, LJP_ALLOC_SIZE), 6600);
   LJT_EQ(ljt_sum(t, LJP_INUSE_SIZE), 6500);
   LJT_OK(strstr(out.data, "local x") == NULL);
+  out.size = 0;
+  LJT_EQ(ljp_tree_pprof(t, ljt_text_write, &out), LJP_OK);
+  for (i = 0; i + 8 < out.size; i++)
+    if (memcmp(out.data + i, "\x32\6cafe00", 8) == 0) break;
+  LJT_OK(i + 8 < out.size); /* A string: the module's build-id. */
   ljp_tree_free(t);
   ljp_profile_free(p);
   free(out.data);
@@ -411,6 +416,143 @@ static void definitions_in_any_order(void)
     LJT_EQ(size, 9);
     ljp_symbols_free(s);
   }
+}
+
+/* The last numbers that a stack can name: its parent's and its frame's. */
+static void largest_parent(void)
+{
+  ljp_symbols *s;
+  ljp_label l;
+  LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+  ljt_define(s, LJP_RECORD_STRING, 1, "@a.lua", 0, 0, 0);
+  ljt_define(s, LJP_RECORD_FUNCTION, 1, NULL, 1, 40, 50);
+  ljt_define(s, LJP_RECORD_FRAME, UINT32_MAX, NULL, LJP_FRAME4_LUA, 1, 42);
+  ljt_define(s, LJP_RECORD_FRAME, 6, NULL, LJP_FRAME4_FAST, 1, 0);
+  ljt_define(s, LJP_RECORD_STACK, UINT32_MAX, NULL, 0, UINT32_MAX, 0);
+  ljt_define(s, LJP_RECORD_STACK, 9, NULL, UINT32_MAX, 6, 0);
+  ljt_define(s, LJP_RECORD_SITE, 1, NULL, 9, 1, 8);
+  ljp_symbols_site(s, 1, &l);
+  LJT_EQ(l.kind, LJP_LABEL_LUA);
+  LJT_EQ(l.value, 42);
+  ljp_symbols_free(s);
+}
+
+/* What the VM does by itself in some states is no line's, the rest is. */
+static void states_of_the_vm(void)
+{
+  uint64_t state;
+  ljp_symbols *s;
+  LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+  ljt_define(s, LJP_RECORD_STRING, 1, "@a.lua", 0, 0, 0);
+  ljt_define(s, LJP_RECORD_FUNCTION, 1, NULL, 1, 40, 50);
+  ljt_define(s, LJP_RECORD_FRAME, 1, NULL, LJP_FRAME4_LUA, 1, 42);
+  ljt_define(s, LJP_RECORD_STACK, 1, NULL, 0, 1, 0);
+  for (state = 0; state < 12; state++) {
+    int own = state == 0 || (state > 2 && state < 8);
+    ljp_label l;
+    ljt_define(s, LJP_RECORD_SITE, state + 1, NULL, 1, state, 8);
+    ljp_symbols_site(s, state + 1, &l);
+    LJT_EQ(l.kind, own ? LJP_LABEL_STATE : LJP_LABEL_LUA);
+    LJT_EQ(l.value, own ? state : 42);
+  }
+  ljp_symbols_free(s);
+}
+
+/* A trace whose prototype came late began in the first that was told of; the
+** peer's reports take the last. */
+static void late_prototype(void)
+{
+  static const struct {
+    const char *name;
+    ljp_label_kind want;
+  } rows[] = {
+    {NULL, LJP_LABEL_LFUNC}, {"@a.lua", LJP_LABEL_LUA},
+    {"@b.lua", LJP_LABEL_LUA}
+  };
+  ljp_symbols *s;
+  ljp_label l;
+  ljp_record r;
+  size_t i, size;
+  memset(&r, 0, sizeof(r));
+  LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+  r.kind = LJP_RECORD_TRACE;
+  r.id = 7;
+  r.addr = 0x1000;
+  r.line = 42;
+  LJT_EQ(ljp_symbols_define(s, &r), LJP_OK);
+  r.kind = LJP_RECORD_PROTO;
+  r.id = 0x1000;
+  r.name_size = 6;
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    r.name = rows[i].name;
+    r.line = 40 + i;
+    if (r.name) LJT_EQ(ljp_symbols_define(s, &r), LJP_OK);
+    LJT_EQ(ljp_symbols_resolve(s, LJP_MODEL_TRUE, LJP_SOURCE_TRACE, 7, 0, &l),
+           LJP_OK);
+    LJT_EQ(l.kind, rows[i].want);
+    if (!r.name) continue;
+    LJT_STR(ljp_symbols_string(s, l.name, &size), "@a.lua");
+    LJT_EQ(l.value, 42);
+    LJT_EQ(l.line, 41);
+    LJT_EQ(ljp_symbols_resolve(s, LJP_MODEL_CLASSIC, LJP_SOURCE_TRACE, 7, 0,
+                               &l), LJP_OK);
+    LJT_STR(ljp_symbols_string(s, l.name, &size), r.name);
+  }
+  ljp_symbols_free(s);
+}
+
+/* Below so many fast functions their caller is looked for, no deeper. */
+static void fast_functions(void)
+{
+  uint64_t fast;
+  for (fast = 0; fast < 6; fast++) {
+    ljp_symbols *s;
+    ljp_label l;
+    uint64_t i;
+    LJT_EQ(ljp_symbols_new(&s, NULL), LJP_OK);
+    ljt_define(s, LJP_RECORD_STRING, 1, "@a.lua", 0, 0, 0);
+    ljt_define(s, LJP_RECORD_STRING, 2, "pcall", 0, 0, 0);
+    ljt_define(s, LJP_RECORD_FUNCTION, 1, NULL, 1, 40, 50);
+    ljt_define(s, LJP_RECORD_FRAME, 1, NULL, LJP_FRAME4_LUA, 1, 42);
+    ljt_define(s, LJP_RECORD_FRAME, 2, NULL, LJP_FRAME4_FAST, 2, 0);
+    ljt_define(s, LJP_RECORD_STACK, 1, NULL, 0, 1, 0);
+    for (i = 1; i <= fast; i++)
+      ljt_define(s, LJP_RECORD_STACK, i + 1, NULL, i, 2, 0);
+    ljt_define(s, LJP_RECORD_SITE, 1, NULL, fast + 1, 1, 8);
+    ljp_symbols_site(s, 1, &l);
+    LJT_EQ(l.kind, fast < 4 ? LJP_LABEL_LUA : LJP_LABEL_BUILTIN);
+    ljp_symbols_free(s);
+  }
+}
+
+/* Two symbols are let in; one that is named again is one still. */
+static void symbols_limited(void)
+{
+  static const struct {
+    uint64_t id;
+    const char *name;
+    ljp_status want;
+  } rows[] = {
+    {0x10, "a", LJP_OK}, {0x10, "b", LJP_OK}, {0x20, "c", LJP_OK},
+    {0x30, "d", LJP_E_LIMIT}, {0x20, "e", LJP_OK}
+  };
+  ljp_symbols *s;
+  ljp_options o;
+  ljp_record r;
+  size_t i;
+  memset(&o, 0, sizeof(o));
+  memset(&r, 0, sizeof(r));
+  o.limits.symbols = 2;
+  r.kind = LJP_RECORD_CSYM;
+  r.name_size = 1;
+  LJT_EQ(ljp_symbols_new(&s, &o), LJP_OK);
+  for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    r.id = rows[i].id;
+    r.name = ljt.row = rows[i].name;
+    LJT_EQ(ljp_symbols_define(s, &r), rows[i].want);
+  }
+  ljt.row = NULL;
+  ljp_symbols_free(s);
 }
 
 /* What a site is called whose innermost frame is no function. */
@@ -807,6 +949,11 @@ int main(int argc, char **argv)
   LJT_CASE(words_and_timeline);
   LJT_CASE(windows_by_marks);
   LJT_CASE(definitions_in_any_order);
+  LJT_CASE(largest_parent);
+  LJT_CASE(states_of_the_vm);
+  LJT_CASE(late_prototype);
+  LJT_CASE(fast_functions);
+  LJT_CASE(symbols_limited);
   LJT_CASE(frames_without_functions);
   LJT_CASE(trace_number_zero);
   LJT_CASE(one_damaged_block);
