@@ -5735,24 +5735,35 @@ static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
 
 #endif /* LJM_NO_RESOLVER */
 
+/* Another way to the symbols of a module that may have gone while they were
+** read from its memory: its file. */
+static ljm_status ljmi_module_again(ljm_resolver *r, ljmi_module *m)
+{
+  ljm_status status;
+  m->use = NULL;
+  ljm_image_free(&m->img);
+  status = ljmi_module_from_file(r, m, LJM_FROM_DYNSYM);
+  if (status == LJM_OK && m->img.count > 0)
+    m->use = &m->img;
+  else
+    ljm_image_free(&m->img);
+  return status;
+}
+
 /* Reads a module's symbols if that was not done. What was read from memory
 ** counts only if the module is still there; 0: it may not be. */
 static int ljmi_module_ready(ljm_resolver *r, ljmi_module *m)
 {
-  ljm_status status;
   if (m->m.indexed) return 1;
-  status = ljmi_module_index(r, m);
+  m->m.status = ljmi_module_index(r, m);
+  if ((!m->use || (m->use == &m->img && m->use->from == LJM_FROM_MEMORY)) &&
+      ljm_resolver_check(r)) {
+    m->m.status = ljmi_module_again(r, m);
+    if (!m->use) return 0;
+  }
   m->m.indexed = 1;
-  m->m.status = status;
   m->m.from = m->use ? m->use->from : LJM_FROM_NONE;
-  if (m->use && m->use != &m->img) return 1;
-  if (m->use && m->use->from != LJM_FROM_MEMORY) return 1;
-  if (!ljm_resolver_check(r)) return 1;
-  m->m.indexed = 0;
-  m->m.from = LJM_FROM_NONE;
-  m->use = NULL;
-  ljm_image_free(&m->img);
-  return 0;
+  return 1;
 }
 
 LJM_API ljm_status ljm_resolver_init(ljm_resolver *r,

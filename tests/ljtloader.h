@@ -1,7 +1,7 @@
 /*
 ** ljtloader.h - stands between a resolver and the loader's list of modules:
 ** counts calls and callbacks, and can leave the counters out, as an older
-** loader does. Define _GNU_SOURCE before the first include.
+** loader does, or change them all the time. Define _GNU_SOURCE before the first include.
 */
 #ifndef LJTLOADER_H
 #define LJTLOADER_H
@@ -15,6 +15,7 @@ typedef int ljt_loader_cb(struct dl_phdr_info *info, size_t size, void *user);
 static struct ljt_loader {
   uint64_t calls, callbacks;
   int inside, no_counters;
+  int restless; /* Each call finds other counters. */
 } ljt_loader;
 
 /* What is asked for. */
@@ -27,11 +28,13 @@ static inline int ljt_loader_each(struct dl_phdr_info *info, size_t size,
                                   void *user)
 {
   const ljt_loader_call *call = (const ljt_loader_call *)user;
+  struct dl_phdr_info seen = *info;
   int result;
   ljt_loader.callbacks++;
   ljt_loader.inside = 1;
   if (ljt_loader.no_counters) size = offsetof(struct dl_phdr_info, dlpi_adds);
-  result = call->cb(info, size, call->user);
+  if (ljt_loader.restless) seen.dlpi_adds += ljt_loader.calls;
+  result = call->cb(&seen, size, call->user);
   ljt_loader.inside = 0;
   return result;
 }

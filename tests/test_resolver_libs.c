@@ -779,6 +779,28 @@ static void one_read(void)
   LJT_OK(heap.calls > 4 && heap.live_count == 0);
 }
 
+/* Others load libraries all the time: what was read from memory meanwhile is
+** not trusted, the file has the same names. */
+static void restless(void)
+{
+  char path[4096];
+  ljm_resolver r;
+  lib l;
+  LJT_EQ(ljm_resolver_init(&r, NULL), LJM_OK);
+  lib_path(path, sizeof(path), "both_stripped");
+  if (lib_open(&l, path, "both")) {
+    ljm_location loc;
+    ljt_loader.restless = 1;
+    check_all(&r, &l, 0);
+    LJT_EQ(ljm_resolver_lookup(&r, l.at[0], &loc), LJM_OK);
+    ljt_loader.restless = 0;
+    LJT_EQ(loc.module->from, LJM_FROM_DYNSYM);
+    LJT_EQ(loc.module->status, LJM_OK);
+    lib_close(&l);
+  }
+  ljm_resolver_free(&r);
+}
+
 /* A loader without counters: what is new is found by an address that nobody
 ** knows, what has gone when someone says so. */
 static void no_counters(void)
@@ -847,6 +869,7 @@ int main(int argc, char **argv)
     LJT_CASE(without_build_ids);
     LJT_CASE(module_limit);
     LJT_CASE(one_read);
+    LJT_CASE(restless);
     LJT_CASE(no_counters);
   } else {
     printf("left out: what musl's loader has not: a dlclose that unloads, a "
