@@ -1,7 +1,8 @@
 /*
 ** ljtloader.h - stands between a resolver and the loader's list of modules:
 ** counts calls and callbacks, and can leave the counters out, as an older
-** loader does, or change them all the time. Define _GNU_SOURCE before the first include.
+** loader does, or change them all the time. Define _GNU_SOURCE before the
+** first include.
 */
 #ifndef LJTLOADER_H
 #define LJTLOADER_H
