@@ -5073,11 +5073,11 @@ LJM_API ljm_status ljm_resolver_refresh(ljm_resolver *r)
   return LJM_OK;
 }
 
-static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
+static int ljmi_module_ready(ljm_resolver *r, ljmi_module *m)
 {
   (void)r;
-  (void)m;
-  return LJM_E_UNSUPPORTED;
+  m->m.status = LJM_E_UNSUPPORTED;
+  return 1;
 }
 
 #else
@@ -5711,6 +5711,15 @@ static const ljm_image *ljmi_module_shared(const ljm_resolver *r,
   return NULL;
 }
 
+/* What has been read is the module's, if it is anything. */
+static void ljmi_module_take(ljmi_module *m, ljm_status status)
+{
+  if (status == LJM_OK && m->img.count > 0)
+    m->use = &m->img;
+  else
+    ljm_image_free(&m->img);
+}
+
 /* Reads a module's symbols: .symtab of its file, what is in memory, .dynsym
 ** of its file; the first that has any. Else the first failure, if one was. */
 static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
@@ -5724,16 +5733,11 @@ static ljm_status ljmi_module_index(ljm_resolver *r, ljmi_module *m)
     else
       status = ljmi_module_from_file(r, m, step == 0 ? LJM_FROM_SYMTAB
                                                      : LJM_FROM_DYNSYM);
-    if (status == LJM_OK && m->img.count > 0)
-      m->use = &m->img;
-    else
-      ljm_image_free(&m->img);
+    ljmi_module_take(m, status);
     if (status != LJM_OK && why == LJM_E_NOTFOUND) why = status;
   }
   return m->use ? LJM_OK : why;
 }
-
-#endif /* LJM_NO_RESOLVER */
 
 /* Another way to the symbols of a module that may have gone while they were
 ** read from its memory: its file. */
@@ -5743,10 +5747,7 @@ static ljm_status ljmi_module_again(ljm_resolver *r, ljmi_module *m)
   m->use = NULL;
   ljm_image_free(&m->img);
   status = ljmi_module_from_file(r, m, LJM_FROM_DYNSYM);
-  if (status == LJM_OK && m->img.count > 0)
-    m->use = &m->img;
-  else
-    ljm_image_free(&m->img);
+  ljmi_module_take(m, status);
   return status;
 }
 
@@ -5765,6 +5766,8 @@ static int ljmi_module_ready(ljm_resolver *r, ljmi_module *m)
   m->m.from = m->use ? m->use->from : LJM_FROM_NONE;
   return 1;
 }
+
+#endif /* LJM_NO_RESOLVER */
 
 LJM_API ljm_status ljm_resolver_init(ljm_resolver *r,
                                      const ljm_resolver_options *opts)

@@ -56,10 +56,11 @@ cmake --build "$build" -j "$(nproc)" >/dev/null
 rm -rf "$build/raw"
 mkdir -m 1777 "$build/raw" # Some hosts run as another user.
 export LLVM_PROFILE_FILE=$build/raw/%m-%p.profraw
-# All but what runs no code of the headers, or a LuaJIT that it builds itself.
+# All but what runs no code of the headers, or a LuaJIT that it builds itself,
+# and what needs that one.
 (cd "$build" && ctest --no-tests=error --output-on-failure -j "$(nproc)" \
-   --timeout 1800 -LE '^full$' -E '^(headers|lint|install|host_nvim)' \
-   -R "$only") | tail -n 8
+   --timeout 1800 -LE '^full$' \
+   -E '^(headers|lint|install|host_nvim|example_neovim)' -R "$only") | tail -n 8
 "$profdata" merge -sparse "$build"/raw/*.profraw -o "$build/all.profdata"
 rm -rf "$build/raw"
 
