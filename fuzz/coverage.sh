@@ -11,25 +11,23 @@ usage()
 usage: fuzz/coverage.sh [options]
   --build=DIR     build folder (default build-coverage)
   --streams=DIR   recorded streams (default ../shared/streams)
-  --luajit=PATH   patched luajit, built with this script's CFLAGS (see
-                  --flags): counts the LuaJIT binding too
+  --tree=NAME     patches and builds that LuaJIT (luajit-patch/build.sh):
+                  counts the LuaJIT binding too
   --only=REGEX    only tests whose name matches
-  --flags         print the compiler flags and stop
   --min=L,B       fail below L percent of lines or B percent of branches
 END
 }
 
 cover='-fprofile-instr-generate -fcoverage-mapping'
-build=$top/build-coverage streams=$top/../shared/streams luajit='' only=.
+build=$top/build-coverage streams=$top/../shared/streams tree='' luajit='' only=.
 min=0,0
 for arg; do
   case $arg in
     --build=*) build=${arg#*=} ;;
     --streams=*) streams=${arg#*=} ;;
-    --luajit=*) luajit=${arg#*=} ;;
+    --tree=*) tree=${arg#*=} ;;
     --only=*) only=${arg#*=} ;;
     --min=*) min=${arg#*=} ;;
-    --flags) echo "$cover"; exit 0 ;;
     -h|--help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -47,6 +45,10 @@ tool()
 need "${CC:-clang}" cmake python3
 cov=$(tool cov)
 profdata=$(tool profdata)
+if [ -n "$tree" ]; then
+  luajit=$("$top/luajit-patch/build.sh" --name=coverage "$tree" \
+           CC="${CC:-clang}" XCFLAGS="$cover" LDFLAGS=-fprofile-instr-generate)
+fi
 cmake -S "$top" -B "$build" -DCMAKE_C_COMPILER="${CC:-clang}" \
   -DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=-g -O1 $cover" \
   "-DLJM_STREAMS=$streams" "-DLJM_LUAJIT=$luajit" -DLJM_OTHER_COMPILER=OFF \
