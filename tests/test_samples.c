@@ -163,6 +163,11 @@ static void case_unbiased(void)
 ** filter of sampled addresses counts it with all the others. */
 #define BIG 20000
 #define CROWD 300
+#ifdef MAP_32BIT /* A VM without GC64 takes no others. */
+#define LOW MAP_32BIT
+#else
+#define LOW 0
+#endif
 
 typedef struct crowd {
   lua_Alloc inner;
@@ -187,7 +192,7 @@ static void case_crowded_filter(void)
 {
   size_t size = (CROWD + 0x102) * (size_t)65536;
   void *room = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | LOW, -1, 0);
   lua_State *L = luaL_newstate();
   ljt_sink kept;
   ljm_sink sink = ljt_sink_make(&kept);
